@@ -1,0 +1,1 @@
+export { Bug, Conflict, InvalidInput, PodloomError, Unavailable } from './errors.ts';
