@@ -1,1 +1,2 @@
 export { Bug, Conflict, InvalidInput, PodloomError, Unavailable } from './errors.ts';
+export type { Condition, KubeObject, ManagedFieldsEntry, ObjectMeta, OwnerReference } from './meta.ts';
