@@ -1,0 +1,59 @@
+# Podloom's commands. Each says what it does in `make help`; what a machine lacks is installed on the way (tools/bootstrap.sh).
+
+.DEFAULT_GOAL := help
+.PHONY: help setup up down test test-unit test-node test-api test-cluster test-kernel check fix generate bench image deploy undeploy clean
+
+# The private Node and Go come first, also for everything that is started below.
+export PATH := $(CURDIR)/.tools/bin:$(PATH)
+BOOTSTRAP := sh tools/bootstrap.sh
+NODE := node --disable-warning=ExperimentalWarning
+
+# What the private cluster runs on, and what its images are made of. command:package
+CLUSTER_PACKAGES := runc:runc nft:nftables ip:iproute2 nsenter:util-linux busybox:busybox-static ping:iputils-ping nc.openbsd:netcat-openbsd tcpdump:tcpdump
+TEST_PACKAGES := qemu-system-x86_64:qemu-system-x86 cc:gcc
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup:
+	@$(BOOTSTRAP) modules
+
+cluster-needs: setup
+	@$(BOOTSTRAP) packages $(CLUSTER_PACKAGES)
+	@$(BOOTSTRAP) go
+
+test-needs: cluster-needs
+	@$(BOOTSTRAP) packages $(TEST_PACKAGES)
+
+up: cluster-needs ## Start a private two-node Kubernetes with Podloom on it (again: seconds)
+	@$(NODE) tools/up.ts
+
+down: setup ## Remove the private Kubernetes, every trace of it
+	@./podloom cluster down
+
+test: test-needs ## Run all checks and all test tiers that this machine can carry
+	@$(NODE) tools/test.ts
+
+test-unit test-node test-api test-cluster test-kernel: test-needs
+	@$(NODE) tools/test.ts $(@:test-%=%)
+
+check: setup ## Types, lint, format, unused code, arrows, generated files, links: under a minute
+	@$(NODE) tools/check.ts
+
+fix: setup ## Mend what check can mend by itself: format, lint fixes, generated files
+	@$(NODE) tools/check.ts --fix
+
+bench: test-needs ## Measure against peers and against the floor, as ratios in one run
+	@$(NODE) bench/run.ts
+
+image: cluster-needs ## Build the OCI archives of the product and of the tools image into dist/
+	@$(NODE) deploy/image/build.ts
+
+deploy: image ## Install on the current kubectl context
+	@$(NODE) tools/deploy.ts
+
+undeploy: setup ## Take it away from the current kubectl context
+	@$(NODE) tools/deploy.ts --remove
+
+clean: ## Remove what was built in this folder (not the cache of Kubernetes binaries, nor a running cluster)
+	@rm -rf dist .tsbuild node_modules .tools

@@ -1,0 +1,53 @@
+/**
+ * Keeps the arrows of the architecture (docs/explanation/architecture.md): which package may import which. The table here is the
+ * rule; each package's `package.json` and `tsconfig.json` must say the same, and knip refuses an import that `package.json` does not list.
+ */
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+const mayImport: Record<string, string[]> = {
+  api: [],
+  netlink: [],
+  network: ['api'],
+  kube: ['api'],
+  agent: ['netlink', 'network', 'kube', 'api'],
+  operator: ['network', 'kube', 'api'],
+  local: ['kube'],
+  cli: ['local', 'agent', 'operator', 'bastion', 'network', 'netlink', 'kube', 'api'],
+  bastion: ['netlink', 'kube'],
+  dashboard: ['network', 'api'],
+};
+
+const packages = join(import.meta.dirname, '../packages');
+const problems: string[] = [];
+for (const name of readdirSync(packages)) {
+  const allowed = mayImport[name];
+  if (!allowed) {
+    problems.push(`packages/${name} is not in the table of tools/check-arrows.ts`);
+    continue;
+  }
+  const manifest = readJson<{ dependencies?: Record<string, string> }>(name, 'package.json');
+  const imported = Object.keys(manifest.dependencies ?? {})
+    .filter((dependency) => dependency.startsWith('@podloom/'))
+    .map((dependency) => dependency.slice('@podloom/'.length));
+  for (const other of imported.filter((dependency) => !allowed.includes(dependency))) {
+    problems.push(`packages/${name} may not import ${other}: the code sits in the wrong room, or the arrow is missing`);
+  }
+  const references = (readJson<{ references?: { path: string }[] }>(name, 'tsconfig.json').references ?? []).map(
+    ({ path }) => path.replace('../', ''),
+  );
+  const differs = [
+    ...imported.filter((d) => !references.includes(d)),
+    ...references.filter((d) => !imported.includes(d)),
+  ];
+  if (differs.length > 0) {
+    problems.push(`packages/${name}: package.json and tsconfig.json differ about ${differs.join(', ')}`);
+  }
+  if (!existsSync(join(packages, name, 'README.md'))) problems.push(`packages/${name} has no README.md`);
+}
+for (const problem of problems) console.error(problem);
+process.exitCode = problems.length > 0 ? 1 : 0;
+
+function readJson<T>(name: string, file: string): T {
+  return JSON.parse(readFileSync(join(packages, name, file), 'utf8')) as T;
+}

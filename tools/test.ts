@@ -1,0 +1,108 @@
+/**
+ * `make test`: the checks, then every tier that this machine can carry, one after another (they share two cores). It ends with one line
+ * over all tiers, names each tier that was left out and why, and fails when anything failed. A tier is left out only when its
+ * needs cannot be met; with CI=true that is a failure, too. Names of tiers as arguments run only those.
+ */
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+
+interface Tier {
+  name: string;
+  /** Why it cannot run here, or undefined. */
+  lacks: () => string | undefined;
+  command: (json: string) => string[];
+}
+
+interface Results {
+  numPassedTests: number;
+  numFailedTests: number;
+  numPendingTests: number;
+  numTodoTests?: number;
+  success: boolean;
+}
+
+const root = join(import.meta.dirname, '..');
+const reports = join(root, 'dist/test');
+const vitest = (project: string) => (json: string) => [
+  'node_modules/.bin/vitest',
+  'run',
+  `--project=${project}`,
+  '--reporter=default',
+  '--reporter=json',
+  `--outputFile.json=${json}`,
+];
+
+const isRoot = process.getuid?.() === 0;
+const needsRoot = () => (isRoot ? undefined : 'it makes network namespaces, which needs root: sudo make test');
+const tiers: Tier[] = [
+  { name: 'unit', lacks: () => undefined, command: vitest('unit') },
+  { name: 'node', lacks: needsRoot, command: vitest('node') },
+  { name: 'api', lacks: () => undefined, command: vitest('api') },
+  { name: 'cluster', lacks: () => (process.env['KUBECONFIG'] ? undefined : needsRoot()), command: vitest('cluster') },
+  {
+    name: 'kernel',
+    lacks: () => (process.arch === 'x64' ? undefined : 'its QEMU machine is x86-64'),
+    command: (json) => ['test/kernel/run.ts', '--json', json],
+  },
+];
+
+const asked = process.argv.slice(2);
+const unknown = asked.find((name) => !tiers.some((tier) => tier.name === name));
+if (unknown) {
+  console.error(`test: there is no tier "${unknown}"; there are ${tiers.map(({ name }) => name).join(', ')}`);
+  process.exit(2);
+}
+
+mkdirSync(reports, { recursive: true });
+const total = { passed: 0, failed: 0, skipped: 0 };
+const summary: string[] = [];
+
+if (asked.length === 0) {
+  heading('check');
+  if (node(['tools/check.ts']) !== 0) {
+    total.failed += 1;
+    summary.push('check: FAILED');
+  }
+}
+for (const tier of tiers) if (asked.length === 0 || asked.includes(tier.name)) runTier(tier);
+
+console.log(`\n${summary.join('\n')}\n`);
+console.log(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
+process.exitCode = total.failed > 0 ? 1 : 0;
+
+function runTier({ name, lacks, command }: Tier): void {
+  heading(name);
+  const reason = lacks();
+  if (reason) {
+    console.log(`left out: ${reason}`);
+    summary.push(`${name}: left out: ${reason}`);
+    if (process.env['CI'] === 'true') total.failed += 1;
+    return;
+  }
+  const json = join(reports, `${name}.json`);
+  rmSync(json, { force: true });
+  const started = performance.now();
+  const code = node(command(json));
+  const took = `${Math.round((performance.now() - started) / 1000)} s`;
+  const results = existsSync(json) ? (JSON.parse(readFileSync(json, 'utf8')) as Results) : undefined;
+  const passed = results?.numPassedTests ?? 0;
+  const skipped = (results?.numPendingTests ?? 0) + (results?.numTodoTests ?? 0);
+  // A tier can fail without a failed test: a crashed process, a set-up that threw, no test found.
+  const failed = Math.max(results?.numFailedTests ?? 0, code !== 0 || !results || passed === 0 ? 1 : 0);
+  total.passed += passed;
+  total.failed += failed;
+  total.skipped += skipped;
+  summary.push(`${name}: ${passed} passed, ${failed} failed, ${skipped} skipped in ${took}`);
+}
+
+function node(args: string[]): number {
+  return (
+    spawnSync(process.execPath, ['--disable-warning=ExperimentalWarning', ...args], { cwd: root, stdio: 'inherit' })
+      .status ?? 1
+  );
+}
+
+function heading(text: string): void {
+  console.log(`\n── ${text} ${'─'.repeat(Math.max(0, 100 - text.length))}`);
+}
