@@ -1,56 +1,80 @@
 /**
- * What every Kubernetes object has, as it is on the wire: times are strings, and nothing is renamed. Kinds extend
- * `KubeObject`; the fields that only the server sets are optional here, because an object to be created lacks them.
+ * What every Kubernetes object carries, as types only. The meaning of each field is Kubernetes' own; unknown fields are
+ * kept by whoever reads raw JSON, so these types name only what Podloom reads or writes.
  */
 
 export interface OwnerReference {
-  apiVersion: string;
-  kind: string;
-  name: string;
-  uid: string;
-  controller?: boolean;
-  blockOwnerDeletion?: boolean;
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly controller?: boolean | undefined;
+  readonly blockOwnerDeletion?: boolean | undefined;
 }
 
 export interface ManagedFieldsEntry {
-  manager?: string;
-  operation?: string;
-  apiVersion?: string;
-  time?: string;
-  fieldsType?: string;
-  fieldsV1?: unknown;
-  subresource?: string;
+  readonly manager?: string | undefined;
+  readonly operation?: string | undefined;
+  readonly apiVersion?: string | undefined;
+  readonly time?: string | undefined;
+  readonly fieldsType?: string | undefined;
+  readonly fieldsV1?: unknown;
+  readonly subresource?: string | undefined;
 }
 
 export interface ObjectMeta {
-  name: string;
-  generateName?: string;
-  namespace?: string;
-  uid?: string;
-  resourceVersion?: string;
-  generation?: number;
-  creationTimestamp?: string;
-  deletionTimestamp?: string;
-  deletionGracePeriodSeconds?: number;
-  labels?: Record<string, string>;
-  annotations?: Record<string, string>;
-  finalizers?: string[];
-  ownerReferences?: OwnerReference[];
-  managedFields?: ManagedFieldsEntry[];
+  readonly name?: string | undefined;
+  readonly generateName?: string | undefined;
+  readonly namespace?: string | undefined;
+  readonly uid?: string | undefined;
+  readonly resourceVersion?: string | undefined;
+  readonly generation?: number | undefined;
+  readonly creationTimestamp?: string | undefined;
+  readonly deletionTimestamp?: string | undefined;
+  readonly deletionGracePeriodSeconds?: number | undefined;
+  readonly labels?: Readonly<Record<string, string>> | undefined;
+  readonly annotations?: Readonly<Record<string, string>> | undefined;
+  readonly finalizers?: readonly string[] | undefined;
+  readonly ownerReferences?: readonly OwnerReference[] | undefined;
+  readonly managedFields?: readonly ManagedFieldsEntry[] | undefined;
 }
 
-export interface KubeObject {
-  apiVersion: string;
-  kind: string;
-  metadata: ObjectMeta;
+export interface ListMeta {
+  readonly resourceVersion?: string | undefined;
+  readonly continue?: string | undefined;
+  readonly remainingItemCount?: number | undefined;
 }
 
-/** metav1.Condition: one aspect of an object's state, with the reason and the time of its last change. */
 export interface Condition {
-  type: string;
-  status: 'True' | 'False' | 'Unknown';
-  reason: string;
-  message: string;
-  lastTransitionTime: string;
-  observedGeneration?: number;
+  readonly type: string;
+  readonly status: 'True' | 'False' | 'Unknown';
+  readonly reason: string;
+  readonly message: string;
+  readonly lastTransitionTime: string;
+  readonly observedGeneration?: number | undefined;
+}
+
+export interface KubeObject<Spec = unknown, Status = unknown> {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: ObjectMeta;
+  readonly spec?: Spec | undefined;
+  readonly status?: Status | undefined;
+}
+
+export interface KubeList<T> {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: ListMeta;
+  readonly items: readonly T[];
+}
+
+/** Where a kind lives in the API. `__object` never has a value: it lets a client infer the object's type from the descriptor. */
+export interface Resource<T extends KubeObject = KubeObject> {
+  readonly group: string;
+  readonly version: string;
+  readonly plural: string;
+  readonly kind: string;
+  readonly namespaced: boolean;
+  readonly __object?: T;
 }

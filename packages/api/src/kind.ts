@@ -1,0 +1,75 @@
+/**
+ * A kind, said once. Type, CRD, defaults, validation, client descriptor and reference page are all made from this value, so a
+ * field cannot exist in one and be missing in another.
+ */
+import { z } from 'zod';
+import { InvalidInput } from './errors.ts';
+import type { KubeObject, Resource } from './meta.ts';
+
+export interface PrinterColumn {
+  readonly name: string;
+  readonly type: 'string' | 'integer' | 'date';
+  readonly jsonPath: string;
+  readonly description: string;
+  /** Shown only by `-o wide`. */
+  readonly wide?: true;
+}
+
+export interface KindDeclaration<Spec extends z.ZodType, Status extends z.ZodType | undefined> {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly plural: string;
+  readonly singular: string;
+  readonly shortNames?: readonly string[];
+  readonly scope: 'Namespaced' | 'Cluster';
+  readonly description: string;
+  readonly spec: Spec;
+  /** Absent where a standard has no status subresource. */
+  readonly status: Status;
+  readonly specRequired: boolean;
+  readonly printerColumns: readonly PrinterColumn[];
+  readonly selectableFields?: readonly string[];
+  /** The group is another project's, whose installation may be there first. */
+  readonly foreign?: true;
+}
+
+type StatusOf<Status> = Status extends z.ZodType ? z.output<Status> : never;
+
+export interface Kind<
+  Spec extends z.ZodType = z.ZodType,
+  Status extends z.ZodType | undefined = z.ZodType | undefined,
+> extends KindDeclaration<Spec, Status> {
+  readonly apiVersion: string;
+  readonly resource: Resource<KubeObject<z.output<Spec>, StatusOf<Status>> & { readonly spec: z.output<Spec> }>;
+  /** The object with its defaults filled in as the API server would. Throws InvalidInput naming every bad field. */
+  readonly parse: (object: unknown) => KubeObject<z.output<Spec>, StatusOf<Status>> & { readonly spec: z.output<Spec> };
+}
+
+/** The object as the API server returns it, defaults filled in. */
+export type ObjectOf<K extends { readonly resource: Resource }> = NonNullable<K['resource']['__object']>;
+
+export function defineKind<Spec extends z.ZodType, Status extends z.ZodType | undefined>(
+  declaration: KindDeclaration<Spec, Status>,
+): Kind<Spec, Status> {
+  const { group, version, kind, plural, scope, spec, status, specRequired } = declaration;
+  const apiVersion = `${group}/${version}`;
+  const schema = z.looseObject({
+    apiVersion: z.literal(apiVersion),
+    kind: z.literal(kind),
+    metadata: z.looseObject({}),
+    spec: specRequired ? spec : spec.optional(),
+    ...(status === undefined ? {} : { status: status.optional() }),
+  });
+  return {
+    ...declaration,
+    apiVersion,
+    resource: { group, version, plural, kind, namespaced: scope === 'Namespaced' },
+    parse: (object) => {
+      const result = schema.safeParse(object);
+      if (result.success) return result.data as unknown as ReturnType<Kind<Spec, Status>['parse']>;
+      const problems = result.error.issues.map((issue) => `${issue.path.join('.') || 'object'}: ${issue.message}`);
+      throw new InvalidInput('OBJECT', `${kind} is not valid: ${problems.join('; ')}`);
+    },
+  };
+}

@@ -1,0 +1,116 @@
+/**
+ * IPPool: who has which address of one part of a range. A range is kept in several pools of a few hundred addresses, so that
+ * writers rarely meet and a change stays small. Allocation is a compare-and-swap on the object's resourceVersion.
+ */
+import { z } from 'zod';
+import { defineKind, type ObjectOf } from '../kind.ts';
+import { cidr, conditions, ip, observedGeneration, text, time } from '../schema/fields.ts';
+import { cidrContains, isIp, parseIp } from '../schema/ip.ts';
+import { onlyTheServerKnows, ruled } from '../schema/rule.ts';
+
+const range = ruled(
+  z.object({
+    first: ip('First address of this pool.'),
+    last: ip('Last address of this pool.'),
+  }),
+  {
+    cel: '!isIP(self.first) || !isIP(self.last) || ip(self.first).family() == ip(self.last).family()',
+    holds: ({ first, last }) => !isIp(first) || !isIp(last) || parseIp(first).family === parseIp(last).family,
+    message: 'first and last must be of the same address family',
+    fieldPath: '.last',
+  },
+).describe('The part of the range that this pool hands out, both ends included.');
+
+const spec = ruled(
+  z.object({
+    network: z.string().min(1).max(253).describe('Name of the network (or bridge) within the namespace.'),
+    cidr: cidr('The whole range of the network.'),
+    range,
+    gateway: ip('Address that is the gateway and never handed out.').optional(),
+    exclude: z
+      .array(cidr('A range, or one address as /32 or /128.'))
+      .max(64)
+      .describe('Ranges that are never handed out.')
+      .default([]),
+  }),
+  {
+    cel: 'self.network == oldSelf.network && self.cidr == oldSelf.cidr && self.range == oldSelf.range',
+    holds: onlyTheServerKnows,
+    message: 'network, cidr and range of a pool cannot change, because addresses were handed out from them',
+    reason: 'FieldValueForbidden',
+  },
+  {
+    cel: '!isCIDR(self.cidr) || !isIP(self.range.first) || cidr(self.cidr).containsIP(self.range.first)',
+    holds: ({ cidr, range }) => !isIp(range.first) || cidrContains(cidr, range.first),
+    message: 'the first address must lie in the range of the network',
+    fieldPath: '.range.first',
+  },
+  {
+    cel: '!isCIDR(self.cidr) || !isIP(self.range.last) || cidr(self.cidr).containsIP(self.range.last)',
+    holds: ({ cidr, range }) => !isIp(range.last) || cidrContains(cidr, range.last),
+    message: 'the last address must lie in the range of the network',
+    fieldPath: '.range.last',
+  },
+  {
+    cel: '!has(self.gateway) || !isCIDR(self.cidr) || !isIP(self.gateway) || cidr(self.cidr).containsIP(self.gateway)',
+    holds: ({ cidr, gateway }) => gateway === undefined || !isIp(gateway) || cidrContains(cidr, gateway),
+    message: 'the gateway must lie in the range of the network',
+    fieldPath: '.gateway',
+  },
+).describe('What the pool may hand out.');
+
+const status = z
+  .object({
+    observedGeneration: observedGeneration.optional(),
+    conditions: conditions.optional(),
+    allocations: z
+      .array(
+        z
+          .object({
+            address: ip('The address, in canonical form.'),
+            podName: text(253, 'Pod that has it.'),
+            podUid: text(64, 'metadata.uid of that pod.'),
+            interfaceKey: text(320, 'Interface of the pod, as in its PodNetwork.'),
+            nodeName: text(253, 'Node of the pod; what other nodes need to forward to it.').optional(),
+            releasedAt: time('When it was given back. It goes to another pod only some time after that.').optional(),
+          })
+          .describe('One address and who has it.'),
+      )
+      .max(1024)
+      .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['address'] })
+      .describe('Addresses that are taken, or were lately.')
+      .optional(),
+    used: z.int().min(0).describe('Addresses in use.').optional(),
+    free: z.int().min(0).describe('Addresses that can be handed out.').optional(),
+  })
+  .describe('Who has which address.');
+
+export const ipPoolKind = defineKind({
+  group: 'podnetwork.opdev.io',
+  version: 'v1alpha1',
+  kind: 'IPPool',
+  plural: 'ippools',
+  singular: 'ippool',
+  scope: 'Namespaced',
+  description:
+    'Addresses of one network, or of one part of a large network, and the pods that have them. Written by Podloom; readable by whoever wants to know how full a network is.',
+  spec,
+  status,
+  specRequired: true,
+  printerColumns: [
+    { name: 'Network', type: 'string', jsonPath: '.spec.network', description: 'Network that the addresses belong to' },
+    { name: 'CIDR', type: 'string', jsonPath: '.spec.cidr', description: 'Range of the network' },
+    { name: 'First', type: 'string', jsonPath: '.spec.range.first', description: 'First address of this pool' },
+    { name: 'Last', type: 'string', jsonPath: '.spec.range.last', description: 'Last address of this pool' },
+    { name: 'Used', type: 'integer', jsonPath: '.status.used', description: 'Addresses in use' },
+    { name: 'Free', type: 'integer', jsonPath: '.status.free', description: 'Addresses that can be handed out' },
+    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp', description: 'Time since it was made' },
+  ],
+  selectableFields: ['.spec.network'],
+});
+
+export type IPPool = ObjectOf<typeof ipPoolKind>;
+export type IPPoolSpec = z.output<typeof spec>;
+export type IPPoolSpecInput = z.input<typeof spec>;
+export type IPPoolStatus = z.output<typeof status>;
+export type IPAllocation = NonNullable<IPPoolStatus['allocations']>[number];

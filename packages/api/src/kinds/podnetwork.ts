@@ -1,0 +1,225 @@
+/**
+ * PodNetwork: the whole network of one pod. The operator composes `spec`, the agent of the pod's node carries it out and writes
+ * `status`. People read it; only Podloom writes it.
+ */
+import { z } from 'zod';
+import { defineKind, type ObjectOf } from '../kind.ts';
+import {
+  conditions,
+  interfaceAddress,
+  linkName,
+  linkType,
+  macAddress,
+  mtu,
+  observedGeneration,
+  route,
+  sysctls,
+  text,
+  time,
+} from '../schema/fields.ts';
+import { onlyTheServerKnows, ruled } from '../schema/rule.ts';
+
+const interfaceKey = (description: string) => z.string().min(1).max(320).regex(/^\S+$/).describe(description);
+
+const source = (description: string) =>
+  z
+    .object({
+      apiVersion: text(128, 'API version of the object.'),
+      kind: text(63, 'Kind of the object.'),
+      name: text(253, 'Name of the object, in the namespace of the pod.'),
+      fieldPath: text(256, 'Where in the object, such as spec.networkAttachments[0].').optional(),
+    })
+    .describe(description);
+
+const addresses = (description: string) =>
+  z.array(interfaceAddress('Address with its prefix length, such as 192.168.100.2/24.')).max(32).describe(description);
+
+const routes = (description: string) => z.array(route('One route.')).max(64).describe(description);
+
+const bridge = z
+  .object({
+    name: linkName('The bridge as the tenant named it.'),
+    device: linkName(
+      'The bridge as it is called on the nodes: the same name, or a hashed one where an older namespace has that name already.',
+    ),
+    gateways: addresses('Addresses that the bridge itself has on every node, each with its prefix length.').default([]),
+    home: z
+      .enum(['node', 'own'])
+      .default('node')
+      .describe("Where the bridge lives: in the node's own network namespace, or in one of its own."),
+    mtuBytes: mtu('MTU of the bridge in bytes. Left out, the kernel decides.').optional(),
+  })
+  .describe('The bridge that the node side of the link is put on. Left out for links without a bridge.');
+
+const podInterface = ruled(
+  z.object({
+    key: interfaceKey(
+      'Identity of the interface within the pod, made of its source. Stays the same while names and addresses change.',
+    ),
+    namePrefix: linkName(
+      'The link in the pod is called by this prefix and the process id of the pod, or by a hash where that is over 15 bytes.',
+    ).optional(),
+    name: linkName('The link in the pod is called exactly this.').optional(),
+    source: source('The object that asked for the interface.'),
+    linkType: linkType('Kind of link, as `ip link add type` names it.').default('veth'),
+    bridge: bridge.optional(),
+    parent: linkName('Device on the node that the link is a part of (VLAN, macvlan, ipvlan).').optional(),
+    mtuBytes: mtu('MTU of the link in bytes. Left out, the kernel decides.').optional(),
+    macAddress: macAddress(
+      'MAC address of the link in the pod. Left out, it is derived from network and address.',
+    ).optional(),
+    alias: text(255, 'Description of the link as the tenant asked for it.').optional(),
+    addresses: addresses('Addresses of the link in the pod, each with its prefix length.').default([]),
+    routes: routes('Routes in the pod over this link.').default([]),
+  }),
+  {
+    cel: 'has(self.namePrefix) != has(self.name)',
+    holds: ({ namePrefix, name }) => (namePrefix === undefined) !== (name === undefined),
+    message: 'exactly one of namePrefix and name must be set',
+  },
+).describe('One interface that the pod is to have.');
+
+const primary = z
+  .object({
+    interfaceName: linkName("Name of the pod's primary link.").default('eth0'),
+    mtuBytes: mtu('MTU of the primary link in bytes.').optional(),
+    txQueueLength: z.int().min(0).max(1_000_000).describe('Packets in the transmit queue.').optional(),
+    sysctls: sysctls('Settings of the primary link, by name without the interface.').optional(),
+    routes: routes('Routes in the pod over the primary link, besides those of the CNI plugin.').optional(),
+    sources: z
+      .array(source('An object that asked for a change.'))
+      .max(32)
+      .describe('The objects that asked for changes.'),
+  })
+  .describe("Changes to the pod's primary link, which the cluster's CNI plugin made and keeps.");
+
+const spec = ruled(
+  z.object({
+    podUid: z
+      .string()
+      .min(1)
+      .max(64)
+      .describe('metadata.uid of the pod. A pod that comes back under the same name gets a new PodNetwork.'),
+    nodeName: z.string().min(1).max(253).describe('Node that the pod runs on, whose agent carries this out.'),
+    interfaces: z
+      .array(podInterface)
+      .max(64)
+      .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['key'] })
+      .default([])
+      .describe('Interfaces that the pod is to have besides those of the CNI plugin.'),
+    primary: primary.optional(),
+  }),
+  {
+    cel: 'self.podUid == oldSelf.podUid && self.nodeName == oldSelf.nodeName',
+    holds: onlyTheServerKnows,
+    message: 'podUid and nodeName cannot change: delete the PodNetwork, the operator makes a new one',
+    reason: 'FieldValueForbidden',
+  },
+  {
+    cel: '!has(self.interfaces) || self.interfaces.all(a, !has(a.name) || self.interfaces.exists_one(b, has(b.name) && b.name == a.name))',
+    holds: ({ interfaces }) => {
+      const names = interfaces.flatMap(({ name }) => name ?? []);
+      return new Set(names).size === names.length;
+    },
+    message: 'two interfaces of one pod cannot have the same name',
+    reason: 'FieldValueDuplicate',
+    fieldPath: '.interfaces',
+  },
+).describe('What the pod is to have. Composed by the operator from all objects that select the pod.');
+
+const primaryState = (description: string) =>
+  z
+    .object({
+      mtuBytes: mtu('MTU in bytes.').optional(),
+      txQueueLength: z.int().min(0).describe('Packets in the transmit queue.').optional(),
+      sysctls: sysctls('Settings of the link, by name without the interface.').optional(),
+    })
+    .describe(description);
+
+const status = z
+  .object({
+    observedGeneration: observedGeneration.optional(),
+    conditions: conditions.optional(),
+    podPid: z
+      .int()
+      .min(1)
+      .describe('Process id on the node of the container that names and namespace were taken from.')
+      .optional(),
+    interfaces: z
+      .array(
+        z
+          .object({
+            key: interfaceKey('Identity of the interface, as in spec.'),
+            name: text(15, 'Name of the link in the pod. Chosen once, stays for the life of the pod.').optional(),
+            hostName: text(15, 'Name of the peer on the node.').optional(),
+            macAddress: text(17, 'MAC address of the link in the pod.').optional(),
+            mtuBytes: z.int().min(0).describe('MTU of the link in bytes.').optional(),
+            addresses: addresses('Addresses that the link has.').optional(),
+            bridgeDevice: text(15, 'Bridge on the node that the peer is a port of.').optional(),
+            state: z
+              .enum(['Attached', 'Pending', 'Failed', 'Removing'])
+              .describe(
+                'Attached: as declared. Pending: not yet. Failed: see reason. Removing: no longer declared, being taken away.',
+              ),
+            reason: text(256, 'One word for programs: why the state is as it is.').optional(),
+            message: text(4096, 'A sentence for people.').optional(),
+            since: time('When the state last changed.').optional(),
+          })
+          .describe('One interface as it was observed.'),
+      )
+      .max(128)
+      .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['key'] })
+      .describe('Interfaces as they were observed in the pod.')
+      .optional(),
+    primary: z
+      .object({
+        before: primaryState(
+          'What was there before the first change. Restored when nobody asks for a change any more.',
+        ).optional(),
+        applied: primaryState('What was changed and seen to hold.').optional(),
+      })
+      .describe('Changes to the primary link.')
+      .optional(),
+    networks: text(1024, 'Names of the attached links, for the list view.').optional(),
+  })
+  .describe("What the agent observed on the pod's node.");
+
+export const podNetworkKind = defineKind({
+  group: 'podnetwork.opdev.io',
+  version: 'v1alpha1',
+  kind: 'PodNetwork',
+  plural: 'podnetworks',
+  singular: 'podnetwork',
+  shortNames: ['pn'],
+  scope: 'Namespaced',
+  description:
+    'The whole network of one pod in one place. It has the name of the pod and belongs to it: the operator writes what must be, the agent of the node what is. Written by Podloom, read by people.',
+  spec,
+  status,
+  specRequired: true,
+  printerColumns: [
+    { name: 'Node', type: 'string', jsonPath: '.spec.nodeName', description: 'Node that the pod runs on' },
+    { name: 'Networks', type: 'string', jsonPath: '.status.networks', description: 'Links that are attached' },
+    {
+      name: 'Ready',
+      type: 'string',
+      jsonPath: ".status.conditions[?(@.type=='Ready')].status",
+      description: 'Whether all is as declared',
+    },
+    { name: 'Reason', type: 'string', jsonPath: ".status.conditions[?(@.type=='Ready')].reason", description: 'Why' },
+    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp', description: 'Time since it was made' },
+  ],
+  selectableFields: ['.spec.nodeName', '.spec.podUid'],
+});
+
+export type PodNetwork = ObjectOf<typeof podNetworkKind>;
+export type PodNetworkSpec = z.output<typeof spec>;
+/** A spec as it may be written, defaults left out. */
+export type PodNetworkSpecInput = z.input<typeof spec>;
+export type PodNetworkStatus = z.output<typeof status>;
+export type PodInterface = z.output<typeof podInterface>;
+export type PodInterfaceStatus = NonNullable<PodNetworkStatus['interfaces']>[number];
+export type PrimaryLinkState = NonNullable<NonNullable<PodNetworkStatus['primary']>['before']>;
+
+/** Label of every PodNetwork: the node of its pod. */
+export const nodeLabel = 'podnetwork.opdev.io/node';
