@@ -71,3 +71,23 @@ export {
   validatingAdmissionPolicies,
   validatingAdmissionPolicyBindings,
 } from './client/builtin.ts';
+export { createClient, type ClientOptions } from './client/create-client.ts';
+export {
+  isAlreadyExists,
+  isApiError,
+  isConflict,
+  isFieldConflict,
+  isForbidden,
+  isGone,
+  isInvalid,
+  isNotFound,
+  isStale,
+  isTooManyRequests,
+  isUnauthorized,
+  isUnreachable,
+  type ApiError,
+  type ApiStatus,
+  type StatusCause,
+} from './client/errors.ts';
+export type { ClusterConfig, Credentials, CredentialSource, TlsOptions } from './kubeconfig/cluster.ts';
+export { loadConfig, type LoadOptions } from './kubeconfig/load.ts';

@@ -1,0 +1,95 @@
+/**
+ * Opens the sockets to the API server, for undici and for exec's WebSocket alike: through the proxy if there is one, with the newest
+ * certificates, and watched for life.
+ *
+ * A connection whose other end vanished without a word looks exactly like a quiet watch. On HTTP/2, undici sends pings but does not
+ * mind when none is answered; so here a socket that received nothing over two whole ping intervals is destroyed. On HTTP/1.1 there
+ * are no pings, and TCP keep-alive does the same for all but a peer that hangs.
+ */
+import { type ClientRequest, request as httpRequest } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import type { Socket } from 'node:net';
+import { buildConnector } from 'undici';
+import type { ClusterConfig } from '../kubeconfig/cluster.ts';
+
+export interface ConnectOptions {
+  readonly timeoutMs: number;
+  readonly pingIntervalMs: number;
+  readonly allowH2: boolean;
+}
+
+export async function openSocket(config: ClusterConfig, options: ConnectOptions): Promise<Socket> {
+  const { server, proxy } = config;
+  const [tls, credentials] = await Promise.all([config.tls(), config.credentials.get()]);
+  const certificate = credentials.certificate ?? tls.certificate;
+  const connect = buildConnector({
+    ...(tls.ca === undefined ? {} : { ca: tls.ca }),
+    ...(tls.serverName === undefined ? {} : { servername: tls.serverName }),
+    ...certificate,
+    rejectUnauthorized: !tls.insecure,
+    allowH2: options.allowH2,
+    preferH2: true,
+    timeout: options.timeoutMs,
+    keepAliveInitialDelay: options.pingIntervalMs,
+  });
+  const httpSocket = proxy ? await tunnel(proxy, server, options.timeoutMs) : undefined;
+  const hostname = server.hostname.replace(/^\[|\]$/g, '');
+  const port = server.port || (server.protocol === 'https:' ? '443' : '80');
+  if (httpSocket && server.protocol !== 'https:') return httpSocket;
+  const socket = await new Promise<Socket>((resolve, reject) => {
+    const target = {
+      hostname,
+      host: server.host,
+      protocol: server.protocol,
+      port,
+      ...(httpSocket ? { httpSocket } : {}),
+    };
+    connect(target, (error, opened) => (opened ? resolve(opened) : reject(error)));
+  });
+  if ('alpnProtocol' in socket && socket.alpnProtocol === 'h2') watchForSilence(socket, options.pingIntervalMs);
+  return socket;
+}
+
+function watchForSilence(socket: Socket, pingIntervalMs: number): void {
+  let received = socket.bytesRead;
+  let silentTicks = 0;
+  // Ticks are counted, not time: a process that was itself stopped for a while must first get to read what has arrived.
+  const timer = setInterval(() => {
+    silentTicks = socket.bytesRead === received ? silentTicks + 1 : 0;
+    received = socket.bytesRead;
+    if (silentTicks >= 2) socket.destroy(new Error(`no sign of life for ${2 * pingIntervalMs} ms`));
+  }, pingIntervalMs).unref();
+  socket.once('close', () => clearInterval(timer));
+}
+
+/** HTTP CONNECT. The proxy's password, if its address has one, goes into the header only. */
+function tunnel(proxy: URL, server: URL, timeoutMs: number): Promise<Socket> {
+  const authority = `${server.hostname}:${server.port || (server.protocol === 'https:' ? '443' : '80')}`;
+  const user = decodeURIComponent(proxy.username);
+  const basic = Buffer.from(`${user}:${decodeURIComponent(proxy.password)}`).toString('base64');
+  const options = {
+    host: proxy.hostname.replace(/^\[|\]$/g, ''),
+    port: proxy.port || (proxy.protocol === 'https:' ? 443 : 80),
+    method: 'CONNECT',
+    path: authority,
+    headers: { host: authority, ...(user ? { 'proxy-authorization': `Basic ${basic}` } : {}) },
+    agent: false,
+    signal: AbortSignal.timeout(timeoutMs),
+  } as const;
+  return new Promise((resolve, reject) => {
+    const request: ClientRequest = proxy.protocol === 'https:' ? httpsRequest(options) : httpRequest(options);
+    request.once('error', reject);
+    request.once('connect', (response, socket) => {
+      if (response.statusCode === 200) resolve(socket);
+      else {
+        socket.destroy();
+        reject(new Error(`the proxy ${proxy.host} answered ${response.statusCode}`));
+      }
+    });
+    request.once('response', (response) => {
+      response.destroy();
+      reject(new Error(`the proxy ${proxy.host} answered ${response.statusCode}`));
+    });
+    request.end();
+  });
+}
