@@ -1,0 +1,69 @@
+/**
+ * The product's image: operator, agent and command line in one bundle, the Node that builds it, and the libraries that Node asks
+ * for. No shell, no package manager, nothing that runs as root unless a pod says so.
+ */
+import {
+  baseEntries,
+  ensureOciArchive,
+  imageUser,
+  sharedLibraries,
+  type ImageArchive,
+  type ImageEntry,
+} from '@podloom/local';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { bundle } from './bundle.ts';
+
+const home = 'opt/podloom';
+
+export async function productImage(options: {
+  readonly out: string;
+  readonly name: string;
+  /** The module that the image runs. */
+  readonly entry: string;
+}): Promise<ImageArchive & { readonly built: boolean }> {
+  const node = process.execPath;
+  const native = koffiEntries();
+  const runtime: ImageEntry[] = [
+    ...baseEntries(),
+    { path: 'usr/bin/node', file: node, stripped: true, mode: 0o755 },
+    ...native.entries,
+    ...sharedLibraries(node, native.library),
+  ];
+  const program: ImageEntry[] = [
+    { path: `${home}/podloom.mjs`, text: await bundle(options.entry), mode: 0o755 },
+    { path: 'usr/bin/podloom', link: `/${home}/podloom.mjs` },
+  ];
+  return ensureOciArchive({
+    out: options.out,
+    name: options.name,
+    layers: [runtime, program],
+    config: {
+      entrypoint: ['/usr/bin/podloom'],
+      env: { PATH: '/usr/bin', HOME: '/tmp', NODE_ENV: 'production' },
+      user: imageUser,
+      workingDir: '/tmp',
+    },
+    annotations: { 'org.opencontainers.image.title': 'podloom', 'org.opencontainers.image.licenses': 'Apache-2.0' },
+  });
+}
+
+/**
+ * koffi asks for its native package by name at run time, starting from the bundle; so it lies in a node_modules beside it, without
+ * the variant for musl.
+ */
+function koffiEntries(): { library: string; entries: ImageEntry[] } {
+  const require = createRequire(join(import.meta.dirname, '../../packages/netlink/package.json'));
+  const name = `@koromix/koffi-linux-${process.arch}`;
+  const folder = dirname(require.resolve(`${name}/package.json`));
+  const binary = `linux_${process.arch}/koffi.node`;
+  const files = ['package.json', 'index.js', binary];
+  return {
+    library: join(folder, binary),
+    entries: files.map((file) => ({
+      path: `${home}/node_modules/${name}/${file}`,
+      file: join(folder, file),
+      mode: 0o644,
+    })),
+  };
+}

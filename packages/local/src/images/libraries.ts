@@ -1,0 +1,66 @@
+/**
+ * The shared libraries that a program needs to run somewhere else. Found by reading ELF files and the loader's cache; the program
+ * itself is not started, as ldd(1) would.
+ */
+import { Unavailable } from '@podloom/api';
+import { execFileSync } from 'node:child_process';
+import { existsSync, realpathSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { readElf, type Elf } from './elf.ts';
+import type { ImageEntry } from './entries.ts';
+
+/**
+ * The loader and every library, directly or indirectly needed by the given programs (or libraries), as entries of an image. All
+ * libraries go to the folder of the C library: the loader searches that one without a configuration or cache of its own.
+ */
+export function sharedLibraries(...programs: readonly string[]): ImageEntry[] {
+  const found = new Map<string, string>();
+  const loaders = new Map<string, string>();
+  const queue = programs.map((file) => ({ file, elf: readElf(file) }));
+  for (let next = queue.shift(); next; next = queue.shift()) {
+    const { interpreter } = next.elf;
+    if (interpreter) loaders.set(interpreter, realpathSync(interpreter));
+    for (const name of next.elf.needed.filter((name) => !found.has(name))) {
+      const file = findLibrary(name, next.file, next.elf);
+      found.set(name, file);
+      queue.push({ file, elf: readElf(file) });
+    }
+  }
+  // A loader is also named as a library by the C library; it has its own place.
+  for (const loader of loaders.keys()) found.delete(basename(loader));
+  const libc = found.get('libc.so.6');
+  const folder = libc ? dirname(cachedLibraries().get('libc.so.6')?.find(existsSync) ?? libc) : '/lib';
+  const files = [
+    ...[...found].map(([name, file]) => ({ path: join(folder, name), file })),
+    ...[...loaders].map(([path, file]) => ({ path, file })),
+  ];
+  return files
+    .map(({ path, file }) => ({ path: path.replace(/^\/+/, ''), file, mode: 0o755 }))
+    .toSorted((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+function findLibrary(name: string, wantedBy: string, { machine, runpath }: Elf): string {
+  const origin = dirname(realpathSync(wantedBy));
+  const candidates = [
+    ...runpath.map((folder) => join(folder.replace(/\$ORIGIN|\$\{ORIGIN\}/g, origin), name)),
+    ...(cachedLibraries().get(name) ?? []),
+    ...['/lib64', '/usr/lib64', '/lib', '/usr/lib'].map((folder) => join(folder, name)),
+  ];
+  const file = candidates.find((candidate) => existsSync(candidate) && readElf(candidate).machine === machine);
+  if (!file) throw new Unavailable('LIBRARY_MISSING', `${wantedBy} needs ${name}, which is not on this machine`);
+  return realpathSync(file);
+}
+
+let cache: Map<string, string[]> | undefined;
+
+/** The 64-bit part of the loader's cache: a name may have several files, best first. */
+function cachedLibraries(): Map<string, string[]> {
+  if (cache) return cache;
+  cache = new Map();
+  const ldconfig = ['/sbin/ldconfig', '/usr/sbin/ldconfig'].find(existsSync);
+  const listing = ldconfig ? execFileSync(ldconfig, ['-p'], { encoding: 'utf8', env: { LC_ALL: 'C' } }) : '';
+  for (const [, name, flags, file] of listing.matchAll(/^\t(\S+) \(([^)]*)\) => (\S+)$/gm)) {
+    if (/x86-64|AArch64/.test(flags!)) cache.set(name!, [...(cache.get(name!) ?? []), file!]);
+  }
+  return cache;
+}
