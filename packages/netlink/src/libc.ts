@@ -1,0 +1,144 @@
+/**
+ * The only file that knows how a system call is made (koffi), so that an addon or Node's own FFI can replace it. Everything
+ * is synchronous on purpose: entering a namespace, opening a socket and leaving must not be interrupted by other JavaScript.
+ */
+import koffi from 'koffi';
+
+const c = koffi.load(null);
+
+type Int = number;
+const setnsC = c.func('int setns(int fd, int type)') as (fd: Int, type: Int) => Int;
+const unshareC = c.func('int unshare(int flags)') as (flags: Int) => Int;
+const socketC = c.func('int socket(int domain, int type, int protocol)') as (d: Int, t: Int, p: Int) => Int;
+const bindC = c.func('int bind(int fd, void *addr, uint32_t len)') as (fd: Int, a: Uint8Array, n: Int) => Int;
+const connectC = c.func('int connect(int fd, void *addr, uint32_t len)') as (fd: Int, a: Uint8Array, n: Int) => Int;
+const setsockoptC = c.func('int setsockopt(int fd, int level, int name, void *value, uint32_t len)') as (
+  fd: Int,
+  level: Int,
+  name: Int,
+  value: Uint8Array,
+  n: Int,
+) => Int;
+const sendC = c.func('intptr_t send(int fd, void *buf, size_t len, int flags)') as (
+  fd: Int,
+  buf: Uint8Array,
+  n: Int,
+  flags: Int,
+) => Int;
+const recvC = c.func('intptr_t recv(int fd, void *buf, size_t len, int flags)') as (
+  fd: Int,
+  buf: Uint8Array,
+  n: Int,
+  flags: Int,
+) => Int;
+const closeC = c.func('int close(int fd)') as (fd: Int) => Int;
+const readC = c.func('intptr_t read(int fd, void *buf, size_t len)') as (fd: Int, buf: Uint8Array, n: Int) => Int;
+const writeC = c.func('intptr_t write(int fd, void *buf, size_t len)') as (fd: Int, buf: Uint8Array, n: Int) => Int;
+const mountC = c.func('int mount(str source, str target, str type, uintptr_t flags, str data)') as (
+  source: string,
+  target: string,
+  type: string | null,
+  flags: Int,
+  data: string | null,
+) => Int;
+const umountC = c.func('int umount2(str target, int flags)') as (target: string, flags: Int) => Int;
+const eventfdC = c.func('int eventfd(uint32_t initial, int flags)') as (initial: Int, flags: Int) => Int;
+const epollCreateC = c.func('int epoll_create1(int flags)') as (flags: Int) => Int;
+const epollCtlC = c.func('int epoll_ctl(int epfd, int op, int fd, void *event)') as (
+  epfd: Int,
+  op: Int,
+  fd: Int,
+  event: Uint8Array,
+) => Int;
+const epollWaitC = c.func('int epoll_wait(int epfd, void *events, int max, int timeout)') as (
+  epfd: Int,
+  events: Uint8Array,
+  max: Int,
+  timeout: Int,
+) => Int;
+const ioctlC = c.func('int ioctl(int fd, uintptr_t request, void *arg)') as (
+  fd: Int,
+  request: Int,
+  arg: Uint8Array | null,
+) => Int;
+
+/** A system call that failed; `errno` is the positive number. Translated to NetlinkError at the package's border. */
+export class SystemCallError extends Error {
+  readonly errno: number;
+  constructor(call: string, errno: number) {
+    super(`${call}: errno ${errno}`);
+    this.name = 'SystemCallError';
+    this.errno = errno;
+  }
+}
+
+function checked(call: string, result: number): number {
+  if (result < 0) throw new SystemCallError(call, koffi.errno());
+  return result;
+}
+
+export const EINTR = 4;
+export const EAGAIN = 11;
+export const ENOBUFS = 105;
+
+export const setns = (fd: number, type: number): void => void checked('setns', setnsC(fd, type));
+export const unshare = (flags: number): void => void checked('unshare', unshareC(flags));
+export const socket = (domain: number, type: number, protocol: number): number =>
+  checked('socket', socketC(domain, type, protocol));
+export const bind = (fd: number, address: Uint8Array): void => void checked('bind', bindC(fd, address, address.length));
+export const connect = (fd: number, address: Uint8Array): void =>
+  void checked('connect', connectC(fd, address, address.length));
+export const close = (fd: number): void => void checked('close', closeC(fd));
+export const umount = (target: string, flags: number): void => void checked('umount', umountC(target, flags));
+export const eventfd = (flags: number): number => checked('eventfd', eventfdC(0, flags));
+export const epollCreate = (flags: number): number => checked('epoll_create', epollCreateC(flags));
+export const ioctl = (fd: number, request: number, arg: Uint8Array | null): number =>
+  checked('ioctl', ioctlC(fd, request, arg));
+export const send = (fd: number, buffer: Uint8Array, length: number): number =>
+  checked('send', sendC(fd, buffer, length, 0));
+export const write = (fd: number, buffer: Uint8Array): number => checked('write', writeC(fd, buffer, buffer.length));
+export const read = (fd: number, buffer: Uint8Array): number => checked('read', readC(fd, buffer, buffer.length));
+
+export function mount(source: string, target: string, flags: number): void {
+  checked('mount', mountC(source, target, null, flags, null));
+}
+
+/** An integer option. Returns whether the kernel took it, because several options exist only in newer kernels. */
+export function setIntegerOption(fd: number, level: number, name: number, value: number): boolean {
+  const bytes = Uint8Array.from(new Uint8Array(Int32Array.of(value).buffer));
+  return setsockoptC(fd, level, name, bytes, 4) === 0;
+}
+
+/** Bytes received (more than the buffer holds if the datagram was cut, with MSG_TRUNC), or the negative errno. */
+export function recv(fd: number, buffer: Uint8Array, flags: number): number {
+  for (;;) {
+    const n = recvC(fd, buffer, buffer.length, flags);
+    if (n >= 0) return n;
+    const errno = koffi.errno();
+    if (errno !== EINTR) return -errno;
+  }
+}
+
+export const EPOLL_ADD = 1;
+export const EPOLL_DELETE = 2;
+
+/** Watches for input. `key` comes back from `epollWait`; it is ours to choose, so no lookup by descriptor is needed. */
+export function epollControl(epoll: number, operation: number, fd: number, key: number): void {
+  const event = Buffer.alloc(16);
+  event.writeUInt32LE(1, 0);
+  event.writeUInt32LE(key, EPOLL_DATA);
+  checked('epoll_ctl', epollCtlC(epoll, operation, fd, event));
+}
+
+/** `struct epoll_event` is packed on x86-64 only. */
+export const EPOLL_DATA = process.arch === 'x64' ? 4 : 8;
+export const EPOLL_SIZE = process.arch === 'x64' ? 12 : 16;
+
+/** Blocks this thread. Returns how many events were written to `events`; 0 when a signal or the timeout came first. */
+export function epollWait(epoll: number, events: Uint8Array, timeoutMs: number): number {
+  const n = epollWaitC(epoll, events, Math.floor(events.length / EPOLL_SIZE), timeoutMs);
+  if (n >= 0) return n;
+  const errno = koffi.errno();
+  if (errno === EINTR) return 0;
+  throw new SystemCallError('epoll_wait', errno);
+}

@@ -1,0 +1,69 @@
+/** The door to a namespace: its sockets, and the verbs of `ip(8)` on them. */
+import { close as closeFd } from './libc.ts';
+import { inNetns, openNetns, type NetnsSource } from './netns.ts';
+import { addressFamily, type AddressFamily } from './route/address.ts';
+import { batchChannel, directChannel, type Channel } from './route/channel.ts';
+import { linkFamily, type LinkFamily } from './route/link.ts';
+import { netnsidFamily } from './route/netnsid.ts';
+import { openSocket, Socket, type Protocol } from './wire/socket.ts';
+
+/** Everything that goes over the route socket. Made for a channel, so that the same verbs serve direct and batched use. */
+function routeFamilies(channel: Channel) {
+  const link: LinkFamily = linkFamily(channel);
+  const address: AddressFamily = addressFamily(channel, link.indexOf);
+  return { link, address, netnsid: netnsidFamily(channel) };
+}
+export type Families = ReturnType<typeof routeFamilies>;
+
+export interface Netns extends Families, Disposable {
+  /** Descriptor of the namespace; for `netns:` of a link that moves here. */
+  readonly fd: number;
+  /**
+   * Collects changes and sends them together: one system call for many. The kernel carries out all of them in order, also after
+   * one that failed; the first error is thrown. A question inside (`get`, `list`, a link by name) sends what waits first.
+   */
+  batch(work: (families: Families) => void): void;
+  /** Runs synchronous code inside: what it opens (sockets, files of /proc/sys/net) belongs to this namespace. */
+  run<T>(work: () => T extends Promise<unknown> ? never : T): T;
+  close(): void;
+}
+
+/** Opens a namespace; `open()` is the process's own. Close it, or bind it with `using`. */
+export function open(source: NetnsSource = { own: true }): Netns {
+  const fd = openNetns(source, netnsidOfFd);
+  return namespaceOf(fd);
+}
+
+function namespaceOf(fd: number): Netns {
+  const sockets = new Map<Protocol, Socket>();
+  const socket = (protocol: Protocol): Socket => {
+    let found = sockets.get(protocol);
+    if (found === undefined) {
+      found = new Socket(() => inNetns(fd, () => openSocket(protocol)));
+      sockets.set(protocol, found);
+    }
+    return found;
+  };
+  const close = (): void => {
+    for (const one of sockets.values()) one.close();
+    sockets.clear();
+    closeFd(fd);
+  };
+  return {
+    fd,
+    ...routeFamilies(directChannel(socket('route'))),
+    batch(work) {
+      const channel = batchChannel(socket('route'));
+      work(routeFamilies(channel));
+      channel.flush();
+    },
+    run: (work) => inNetns(fd, work),
+    close,
+    [Symbol.dispose]: close,
+  };
+}
+
+function netnsidOfFd(fd: number): number | undefined {
+  using own = open();
+  return own.netnsid.get({ fd });
+}

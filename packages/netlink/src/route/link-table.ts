@@ -1,0 +1,135 @@
+/** The link message: `struct ifinfomsg` and IFLA_*. Numbers as in linux/if_link.h. */
+import { message } from '../codec/message.ts';
+import { pad, struct } from '../codec/struct.ts';
+import { attr, many, select, table } from '../codec/table.ts';
+import { bool8, bytes, i32, mac, text, u16, u32, u64, u8, type Type } from '../codec/type.ts';
+import { linkKinds, portKinds } from './link-kinds.ts';
+
+export const linkHeader = struct({
+  family: u8,
+  pad1: pad(1),
+  type: u16,
+  index: i32,
+  flags: u32,
+  change: u32,
+});
+
+/** `struct rtnl_link_stats64`. */
+export const linkStats = struct(
+  {
+    rxPackets: u64,
+    txPackets: u64,
+    rxBytes: u64,
+    txBytes: u64,
+    rxErrors: u64,
+    txErrors: u64,
+    rxDropped: u64,
+    txDropped: u64,
+    multicast: u64,
+    collisions: u64,
+    rxLengthErrors: u64,
+    rxOverErrors: u64,
+    rxCrcErrors: u64,
+    rxFrameErrors: u64,
+    rxFifoErrors: u64,
+    rxMissedErrors: u64,
+    txAbortedErrors: u64,
+    txCarrierErrors: u64,
+    txFifoErrors: u64,
+    txHeartbeatErrors: u64,
+    txWindowErrors: u64,
+    rxCompressed: u64,
+    txCompressed: u64,
+    rxNohandler: u64,
+    rxOtherhostDropped: u64,
+  },
+  184,
+);
+
+const kinds: Record<string, Type<unknown, unknown> | undefined> = linkKinds;
+const ports: Record<string, Type<unknown, unknown> | undefined> = portKinds;
+
+const linkinfo = table('linkinfo', {
+  kind: attr(1, text),
+  data: attr(
+    2,
+    select<object>((parent) => {
+      const { kind } = parent as { kind?: string };
+      if (kind === 'veth' || kind === 'netkit') return peerKinds[kind];
+      return kind === undefined || !Object.hasOwn(kinds, kind) ? undefined : kinds[kind];
+    }),
+  ),
+  portKind: attr(4, text),
+  port: attr(
+    5,
+    select<object>((parent) => {
+      const { portKind } = parent as { portKind?: string };
+      return portKind === undefined || !Object.hasOwn(ports, portKind) ? undefined : ports[portKind];
+    }),
+  ),
+});
+
+const afSpec = table('afSpec', {
+  inet: attr(2, table('inet', { conf: attr(1, bytes) })),
+  inet6: attr(
+    10,
+    table('inet6', { flags: attr(1, u32), conf: attr(2, bytes), token: attr(7, bytes), addrGenMode: attr(8, u8) }),
+  ),
+});
+
+export const linkAttributes = table('link', {
+  address: attr(1, mac),
+  broadcast: attr(2, mac),
+  name: attr(3, text),
+  mtu: attr(4, u32),
+  link: attr(5, u32),
+  qdisc: attr(6, text),
+  master: attr(10, u32),
+  txqlen: attr(13, u32),
+  operstate: attr(16, u8),
+  linkmode: attr(17, u8),
+  linkinfo: attr(18, linkinfo),
+  netnsPid: attr(19, u32),
+  alias: attr(20, text),
+  stats: attr(23, linkStats),
+  afSpec: attr(26, afSpec),
+  group: attr(27, u32),
+  netnsFd: attr(28, u32),
+  extMask: attr(29, u32),
+  promiscuity: attr(30, u32),
+  numTxQueues: attr(31, u32),
+  numRxQueues: attr(32, u32),
+  carrier: attr(33, bool8),
+  carrierChanges: attr(35, u32),
+  linkNetnsid: attr(37, i32),
+  protoDown: attr(39, bool8),
+  gsoMaxSegs: attr(40, u32),
+  gsoMaxSize: attr(41, u32),
+  newNetnsid: attr(45, i32),
+  targetNetnsid: attr(46, i32),
+  newIfindex: attr(49, i32),
+  minMtu: attr(50, u32),
+  maxMtu: attr(51, u32),
+  propList: attr(52, table('propList', { altNames: many(53, text) })),
+  altName: attr(53, text),
+  permanentAddress: attr(54, mac),
+  allmulti: attr(61, u32),
+});
+
+export const linkMessage = message('link', linkHeader, linkAttributes);
+
+/** The other end: a link message as an attribute, header and all. */
+const peer: Type<object> = {
+  min: 16,
+  max: 0xffff,
+  nested: true,
+  write: (w, value) => linkMessage.write(w, value),
+  read: (r, start, end) => linkMessage.read(r, start, end),
+  locate: (r, start, end, offset) => linkAttributes.locate(r, start + 16, end, offset),
+  nameOf: (r, start, end, nest, id) => linkAttributes.nameOf(r, start + 16, end, nest, id),
+};
+
+const peerKinds = {
+  veth: table('veth', { peer: attr(1, peer) }),
+  netkit: table('netkit', { peer: attr(1, peer), primary: attr(2, bool8), policy: attr(3, u32), mode: attr(5, u32) }),
+};

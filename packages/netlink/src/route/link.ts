@@ -1,0 +1,190 @@
+/** `ip link`: make, change, read and remove links of every kind. */
+import type { InOf, OutOf } from '../codec/type.ts';
+import { LITTLE } from '../codec/writer.ts';
+import { NLM_F_CREATE, NLM_F_ECHO, NLM_F_EXCL, request } from '../wire/request.ts';
+import type { Channel, LinkRef } from './channel.ts';
+import type { linkKinds, portKinds } from './link-kinds.ts';
+import { linkMessage, type linkAttributes, type linkHeader } from './link-table.ts';
+import { IFF_UP, RTM_DELLINK, RTM_DELLINKPROP, RTM_GETLINK, RTM_NEWLINK, RTM_NEWLINKPROP } from './numbers.ts';
+
+type Tables = typeof linkKinds;
+type Kind = keyof Tables;
+
+/** Anything with a namespace's descriptor: an open `Netns`. */
+export interface NetnsRef {
+  readonly fd: number;
+}
+
+type Plain = Omit<
+  InOf<typeof linkAttributes>,
+  | 'master'
+  | 'link'
+  | 'linkinfo'
+  | 'netnsFd'
+  | 'netnsPid'
+  | 'extMask'
+  | 'stats'
+  | 'altName'
+  | 'propList'
+  | 'unknown'
+  | 'operstate'
+>;
+
+/** What every link has. */
+export interface LinkSettings extends Plain {
+  readonly index?: number | undefined;
+  readonly up?: boolean | undefined;
+  /** The bridge, bond or VRF that it belongs to; 0 takes it out. */
+  readonly master?: LinkRef | undefined;
+  /** The link below: parent of a VLAN, macvlan or ipvlan, underlay of a tunnel. */
+  readonly link?: LinkRef | undefined;
+  /** The namespace that it is made in, or moved to. */
+  readonly netns?: NetnsRef | undefined;
+}
+
+type OfKind = { [K in Kind]: { readonly kind: K; readonly data?: InOf<Tables[K]> | undefined } }[Kind];
+
+/** The other end. It cannot be brought up while it is made: the kernel answers ENOTCONN. */
+export type PeerSettings = Omit<LinkSettings, 'up'>;
+
+interface Veth {
+  readonly kind: 'veth';
+  readonly peer?: PeerSettings | undefined;
+}
+export interface NetkitSettings {
+  readonly primary?: boolean;
+  readonly policy?: number;
+  readonly mode?: number;
+}
+interface Netkit {
+  readonly kind: 'netkit';
+  readonly data?: NetkitSettings | undefined;
+  readonly peer?: PeerSettings | undefined;
+}
+
+/** A link to make, typed by its kind. */
+export type LinkAdd = LinkSettings & (OfKind | Veth | Netkit);
+/** A change; `kind` and `data` go together where settings of the kind change. */
+export type LinkChange = LinkSettings & { readonly flags?: number; readonly change?: number } & (
+    OfKind | { readonly kind?: undefined; readonly data?: undefined }
+  );
+
+type Seen = OutOf<typeof linkHeader> & Omit<OutOf<typeof linkAttributes>, 'linkinfo' | 'propList' | 'name'>;
+type SeenKind =
+  | { [K in Kind]: { kind: K; data: OutOf<Tables[K]> } }[Kind]
+  | { kind: 'veth'; data?: undefined }
+  | { kind: 'netkit'; data: NetkitSettings }
+  | { kind?: undefined; otherKind?: string; data?: Uint8Array };
+type SeenPort =
+  | { [K in keyof typeof portKinds]: { portKind: K; port: OutOf<(typeof portKinds)[K]> } }[keyof typeof portKinds]
+  | { portKind?: undefined; port?: undefined };
+
+/** A link as the kernel shows it. Kinds without a table here are `otherKind`, and hardware has neither. */
+export type Link = Seen & { name: string; up: boolean; altNames: string[] } & SeenKind & SeenPort;
+
+const SKIP_STATS = 8;
+
+export function linkFamily(channel: Channel) {
+  const indexOf = (ref: LinkRef): number => (typeof ref === 'number' ? ref : get(ref).index);
+
+  /** The message for settings; a name given as `ref` is what the kernel looks for, and a new name would be `settings.name`. */
+  function body(settings: LinkSettings): InOf<typeof linkHeader> & InOf<typeof linkAttributes> {
+    const { kind, data, peer, up, master, link, netns, ...plain } = settings as LinkSettings & {
+      kind?: string;
+      data?: object;
+      peer?: LinkSettings;
+    };
+    const out: Record<string, unknown> = plain;
+    if (up !== undefined) {
+      out['flags'] = ((out['flags'] as number | undefined) ?? 0) | (up ? IFF_UP : 0);
+      out['change'] = ((out['change'] as number | undefined) ?? 0) | IFF_UP;
+    }
+    if (master !== undefined) out['master'] = indexOf(master);
+    if (link !== undefined) out['link'] = indexOf(link);
+    if (netns !== undefined) out['netnsFd'] = netns.fd;
+    if (kind !== undefined) {
+      const inner = peer === undefined ? data : { ...data, peer: body(peer) };
+      out['linkinfo'] = inner === undefined ? { kind } : { kind, data: inner };
+    }
+    return out;
+  }
+
+  function get(ref: LinkRef, options: { stats?: boolean } = {}): Link {
+    const which = typeof ref === 'number' ? { index: ref } : { name: ref };
+    const extMask = options.stats === true ? 0 : SKIP_STATS;
+    return toLink(channel.get(request('link.get', RTM_GETLINK, 0, linkMessage, { ...which, extMask }), linkMessage));
+  }
+
+  const listRequest = (options: ListLinks) =>
+    request('link.list', RTM_GETLINK, 0, linkMessage, {
+      extMask: options.stats === true ? 0 : SKIP_STATS,
+      master: options.master === undefined ? undefined : indexOf(options.master),
+      linkinfo: options.kind === undefined ? undefined : { kind: options.kind },
+    });
+
+  return {
+    /** Makes a link and returns its index (0 in a batch: choose an `index` there if you need it). */
+    add(link: LinkAdd): number {
+      const flags = NLM_F_CREATE | NLM_F_EXCL | NLM_F_ECHO;
+      const made = request('link.add', RTM_NEWLINK, flags, linkMessage, body(link));
+      return channel.runFor(made, (_, r, start) => r.view.getInt32(start + 4, LITTLE));
+    },
+    set(ref: LinkRef, change: LinkChange): void {
+      const found = typeof ref === 'number' ? { index: ref } : nameOrIndex(ref, change);
+      channel.run(request('link.set', RTM_NEWLINK, 0, linkMessage, { ...body(change), ...found }));
+    },
+    delete(ref: LinkRef): void {
+      const which = typeof ref === 'number' ? { index: ref } : { name: ref };
+      channel.run(request('link.delete', RTM_DELLINK, 0, linkMessage, which));
+    },
+    /** Removes all links of a group at the price of one: the kernel waits for readers once, not once a link. */
+    deleteGroup(group: number): void {
+      channel.run(request('link.deleteGroup', RTM_DELLINK, 0, linkMessage, { group }));
+    },
+    get,
+    list(options: ListLinks = {}): Link[] {
+      return channel.dump(listRequest(options), linkMessage).map(toLink);
+    },
+    addAltNames(ref: LinkRef, altNames: readonly string[]): void {
+      const change = { index: indexOf(ref), propList: { altNames } };
+      const flags = NLM_F_CREATE | NLM_F_EXCL;
+      channel.run(request('link.addAltNames', RTM_NEWLINKPROP, flags, linkMessage, change));
+    },
+    deleteAltNames(ref: LinkRef, altNames: readonly string[]): void {
+      const change = { index: indexOf(ref), propList: { altNames } };
+      channel.run(request('link.deleteAltNames', RTM_DELLINKPROP, 0, linkMessage, change));
+    },
+    indexOf,
+  };
+
+  /** A message has one place for a name: to rename by name, the index must be asked for. */
+  function nameOrIndex(ref: string, change: LinkChange): { name: string } | { index: number } {
+    return change.name === undefined ? { name: ref } : { index: indexOf(ref) };
+  }
+}
+
+export type LinkFamily = ReturnType<typeof linkFamily>;
+
+export interface ListLinks {
+  readonly master?: LinkRef;
+  readonly kind?: string;
+  /** Counters cost the kernel more than the rest, so they come only when asked for. */
+  readonly stats?: boolean;
+}
+
+export function toLink(seen: OutOf<typeof linkHeader> & OutOf<typeof linkAttributes>): Link {
+  const { linkinfo, propList, ...rest } = seen;
+  const out: Record<string, unknown> = rest;
+  out['up'] = (seen.flags & IFF_UP) !== 0;
+  out['altNames'] = propList?.altNames ?? [];
+  if (linkinfo?.kind !== undefined) {
+    if (linkinfo.data instanceof Uint8Array) out['otherKind'] = linkinfo.kind;
+    else out['kind'] = linkinfo.kind;
+    if (linkinfo.data !== undefined) out['data'] = linkinfo.data;
+  }
+  if (linkinfo?.portKind !== undefined && !(linkinfo.port instanceof Uint8Array)) {
+    out['portKind'] = linkinfo.portKind;
+    out['port'] = linkinfo.port;
+  }
+  return out as unknown as Link;
+}
