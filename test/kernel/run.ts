@@ -1,0 +1,58 @@
+/**
+ * The kernel tier: runs the node tests of `netlink`, as they are, under Debian's cloud kernel in a QEMU machine, because few build
+ * machines have a kernel with every link type. `node test/kernel/run.ts --help` says how to call it.
+ */
+import { writeFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { debianKernel } from './debian-kernel.ts';
+import { runMachine } from './machine.ts';
+import { missingResult, type TestResults } from './results.ts';
+
+const usage = `node test/kernel/run.ts [--files PATTERN...] [--json PATH] [--seconds N]
+
+  --files    Run only test files whose path contains one of these. All of the tier by default.
+  --json     Write the results there, in the format of vitest's JSON reporter.
+  --seconds  Give up after that many seconds (default 600).`;
+
+const { values, positionals } = parseArgs({
+  options: {
+    files: { type: 'string', multiple: true, default: [] },
+    json: { type: 'string' },
+    seconds: { type: 'string', default: '600' },
+    help: { type: 'boolean', default: false },
+  },
+  allowPositionals: true,
+});
+
+if (values.help) {
+  console.log(usage);
+} else {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(130));
+  process.exitCode = await run([...values.files, ...positionals], Number(values.seconds), values.json);
+}
+
+async function run(files: readonly string[], seconds: number, json: string | undefined): Promise<number> {
+  const root = resolve(import.meta.dirname, '../..');
+  const kernel = debianKernel();
+  console.log(`Linux ${kernel.release} in QEMU`);
+  const machine = await runMachine({
+    kernel,
+    init: resolve(import.meta.dirname, 'init.sh'),
+    environment: {
+      PODLOOM_ROOT: root,
+      PODLOOM_NODE: process.execPath,
+      PODLOOM_MODPROBE: kernel.modprobe,
+      ...(process.stdout.isTTY ? {} : { NO_COLOR: '1' }),
+    },
+    args: files,
+    seconds,
+    onOutput: (chunk) => process.stdout.write(chunk),
+  });
+  const trouble = machine.trouble ?? (machine.result === '' ? 'The tests ended without a result' : undefined);
+  const results = trouble === undefined ? (JSON.parse(machine.result) as TestResults) : missingResult(trouble);
+  if (json !== undefined) writeFileSync(json, JSON.stringify(results));
+  if (trouble !== undefined)
+    console.error(`${trouble}. The end of the console:\n${machine.console.split('\n').slice(-40).join('\n')}`);
+  return results.success ? 0 : 1;
+}

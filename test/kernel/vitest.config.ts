@@ -1,0 +1,26 @@
+/**
+ * How vitest runs inside the test machine. Emulation makes everything some ten times slower and there is one processor, so files run
+ * one after the other, modules are loaded by Node itself and time limits are wide.
+ */
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  cacheDir: '/tmp/vite',
+  test: {
+    include: [
+      'packages/*/src/**/*.kernel.test.ts',
+      'packages/netlink/src/**/*.node.test.ts',
+      'test/kernel/**/*.kernel.test.ts',
+    ],
+    root: process.cwd(),
+    pool: 'forks',
+    fileParallelism: false,
+    cache: false,
+    fsModuleCache: false,
+    experimental: { viteModuleRunner: false, nodeLoader: false },
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
+    reporters: ['verbose', 'json'],
+    outputFile: { json: '/tmp/result.json' },
+  },
+});
