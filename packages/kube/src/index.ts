@@ -91,3 +91,55 @@ export {
 } from './client/errors.ts';
 export type { ClusterConfig, Credentials, CredentialSource, TlsOptions } from './kubeconfig/cluster.ts';
 export { loadConfig, type LoadOptions } from './kubeconfig/load.ts';
+
+export { systemClock, type Clock } from './clock/clock.ts';
+export { manualClock, settle, type ManualClock } from './clock/manual.ts';
+export { backoffMs, type Backoff } from './queue/backoff.ts';
+export { workQueue, type Outcome, type WorkQueue, type WorkQueueOptions } from './queue/queue.ts';
+export { startCache, type Cache, type CacheOptions } from './cache/cache.ts';
+export {
+  keyOf,
+  objectKey,
+  parseObjectKey,
+  type Change,
+  type Indexes,
+  type ObjectKey,
+  type StoreReader,
+} from './cache/store.ts';
+export {
+  controller,
+  dependsOn,
+  type Controller,
+  type ControllerOptions,
+  type Dependency,
+  type ObjectName,
+  type ReconcileContext,
+  type Reconciler,
+  type Source,
+} from './controller/controller.ts';
+export { done, retry, retryAfter, type Result } from './controller/result.ts';
+export { runAsLeader, type LeadershipOptions } from './leader/election.ts';
+export { startEvents, type EventOptions, type EventRecorder } from './events/recorder.ts';
+export {
+  findCondition,
+  isConditionTrue,
+  removeCondition,
+  setCondition,
+  toMicroTime,
+  toTime,
+  type NewCondition,
+} from './objects/conditions.ts';
+export { ensureFinalizer, hasFinalizer, removeFinalizer } from './objects/finalizers.ts';
+export { applyObject, applyStatus, ownerReference, type ApplyOwnOptions } from './objects/apply.ts';
+export { createLog, silentLog, withoutCredentials, type Log, type LogLevel } from './process/log.ts';
+export {
+  addProcessMetrics,
+  createMetrics,
+  type Counter,
+  type Gauge,
+  type Histogram,
+  type Metrics,
+} from './process/metrics.ts';
+export { startServer, type Check, type Server, type ServerOptions } from './process/server.ts';
+export { duration, flag, integer, oneOf, parseDuration, path, text, type Setting } from './process/setting.ts';
+export { settings, type SettingRow, type Settings, type SettingSources } from './process/settings.ts';
