@@ -20,6 +20,7 @@ type Inputs<M extends Members> = { [K in keyof M as M[K] extends Pad ? never : K
 export interface Struct<Out, In = Out> extends Type<Out, In> {
   readonly size: number;
   readonly names: ReadonlySet<string>;
+  readonly members: Members;
   readInto(r: Reader, start: number, end: number, out: object): void;
 }
 
@@ -46,6 +47,7 @@ export function struct<M extends Members>(members: M, min?: number): Struct<Valu
 
   return {
     size: total,
+    members,
     min: min ?? total,
     max: 0xffff,
     nested: false,

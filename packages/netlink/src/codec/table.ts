@@ -51,6 +51,8 @@ interface Compiled {
   readonly type: Type<unknown, unknown>;
   readonly many: boolean;
   readonly presence: boolean;
+  /** The attribute beside it that must be decoded first. */
+  readonly after: string | undefined;
 }
 
 type Bag = Record<string, unknown> & { unknown?: UnknownAttribute[] };
@@ -60,14 +62,17 @@ export class Table<F extends Fields = Fields> implements Type<Values<F>, Inputs<
   readonly max = 0xffff;
   readonly nested: boolean = true;
   readonly name: string;
+  readonly fields: F;
   readonly #byId: (Compiled | undefined)[] = [];
   readonly #byKey = new Map<string, Compiled>();
 
   constructor(name: string, fields: F) {
     this.name = name;
+    this.fields = fields;
     for (const [key, { id, type, many }] of Object.entries(fields)) {
       const presence = type.max === 0;
-      const compiled: Compiled = { key, id, wire: type.nested ? id | NESTED : id, type, many, presence };
+      const after = (type as Partial<Select<unknown, unknown>>).key;
+      const compiled: Compiled = { key, id, wire: type.nested ? id | NESTED : id, type, many, presence, after };
       this.#byId[id] ??= compiled;
       this.#byKey.set(key, compiled);
     }
@@ -110,6 +115,7 @@ export class Table<F extends Fields = Fields> implements Type<Values<F>, Inputs<
     const out = target as Bag;
     const { view } = r;
     const byId = this.#byId;
+    let late: number[] | undefined;
     let at = start;
     while (at + 4 <= end) {
       const length = view.getUint16(at, LITTLE);
@@ -124,10 +130,23 @@ export class Table<F extends Fields = Fields> implements Type<Values<F>, Inputs<
         const list = out[field.key] as unknown[] | undefined;
         if (list === undefined) out[field.key] = [item];
         else list.push(item);
+      } else if (field.after !== undefined && out[field.after] === undefined) {
+        late ??= [];
+        late.push(at);
       } else {
         out[field.key] = field.type.read(r, at + 4, at + length, out);
       }
       at += (length + 3) & ~3;
+    }
+    if (late !== undefined) this.#readLate(r, late, out);
+  }
+
+  /** Attributes that came before the one that says what they are. */
+  #readLate(r: Reader, late: readonly number[], out: Bag): void {
+    for (const at of late) {
+      const length = r.view.getUint16(at, LITTLE);
+      const field = this.#byId[r.view.getUint16(at + 2, LITTLE) & TYPE_MASK]!;
+      out[field.key] = field.type.read(r, at + 4, at + length, out);
     }
   }
 
@@ -177,33 +196,48 @@ function writeOne(w: Writer, field: Compiled, value: unknown, parent: object): v
 }
 
 function keepUnknown(r: Reader, out: Bag, id: number, start: number, end: number): void {
-  const data = Uint8Array.prototype.slice.call(r.bytes, start, end);
+  const data = sliceOf(r, start, end);
   if (out.unknown === undefined) out.unknown = [{ id, data }];
   else out.unknown.push({ id, data });
 }
 
+/** A copy, because the buffer is used again for the next datagram. */
+const sliceOf = (r: Reader, start: number, end: number): Uint8Array => new Uint8Array(r.bytes.subarray(start, end));
+
 export const table = <F extends Fields>(name: string, fields: F): Table<F> => new Table(name, fields);
 
-/**
- * A payload whose type depends on an attribute beside it, as IFLA_INFO_DATA depends on IFLA_INFO_KIND. Where `choose` knows no
- * type (or its attribute comes later), the payload stays bytes.
- */
-export function select<Out, In = Out>(
-  choose: (parent: object) => Type<unknown, unknown> | undefined,
-): Type<Out | Uint8Array, In | Uint8Array> {
+/** A payload whose type depends on the attribute `key` beside it, as IFLA_INFO_DATA depends on IFLA_INFO_KIND. */
+export interface Select<Out, In> extends Type<Out | Uint8Array, In | Uint8Array> {
+  readonly key: string;
+  readonly options: Options;
+}
+type Options = Readonly<Record<string, Type<unknown, unknown> | undefined>>;
+
+/** Where there is no option for the attribute's value, the payload stays bytes. */
+export function select<Out, In = Out>(key: string, options: Options): Select<Out, In> {
+  const choose = (parent: object): Type<unknown, unknown> | undefined => {
+    const name = String((parent as Record<string, unknown>)[key]);
+    return Object.hasOwn(options, name) ? options[name] : undefined;
+  };
   return {
+    key,
+    options,
     min: 0,
     max: 0xffff,
     nested: true,
     write: (w, value, parent) => {
+      if (value instanceof Uint8Array) {
+        w.raw(value);
+        return;
+      }
       const type = choose(parent);
-      if (value instanceof Uint8Array) w.raw(value);
-      else if (type === undefined) throw new TypeError('No table for these settings: give them as bytes');
-      else type.write(w, value, parent);
+      if (type === undefined) throw new TypeError(`No table for this ${key}: give its settings as bytes`);
+      type.write(w, value, parent);
     },
     read: (r, start, end, parent) => {
       const type = choose(parent);
-      if (type === undefined || end - start < type.min) return Uint8Array.prototype.slice.call(r.bytes, start, end);
+      const size = end - start;
+      if (type === undefined || size < type.min || size > type.max) return sliceOf(r, start, end);
       return type.read(r, start, end, parent) as Out;
     },
     locate: (r, start, end, offset, parent) => choose(parent)?.locate?.(r, start, end, offset, parent) ?? [],
@@ -212,8 +246,9 @@ export function select<Out, In = Out>(
 }
 
 /** Attributes of one type under running numbers (1, 2, 3 …): a list. */
-export function list<Out, In>(item: Type<Out, In>, firstId = 1): Type<Out[], readonly In[]> {
+export function list<Out, In>(item: Type<Out, In>, firstId = 1): Type<Out[], readonly In[]> & { item: Type<Out, In> } {
   return {
+    item,
     min: 0,
     max: 0xffff,
     nested: true,

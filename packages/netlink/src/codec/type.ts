@@ -165,7 +165,7 @@ export const bytes: Type<Uint8Array> = {
   max: ANY,
   nested: false,
   write: (w, value) => w.raw(value),
-  read: (r, start, end) => Uint8Array.prototype.slice.call(r.bytes, start, end),
+  read: (r, start, end) => new Uint8Array(r.bytes.subarray(start, end)),
 };
 
 /** A link-layer address as text. Six bytes for Ethernet, four or sixteen for tunnels: always colon-separated bytes. */
@@ -201,8 +201,9 @@ export const ip4 = ipOf(4, 'IPv4');
 export const ip6 = ipOf(16, 'IPv6');
 
 /** Values of one fixed-size type, one after the other. */
-export function packed<T>(item: Type<T> & { readonly size: number }): Type<T[]> {
+export function packed<T>(item: Type<T> & { readonly size: number }): Type<T[]> & { item: Type<T> } {
   return {
+    item,
     min: 0,
     max: ANY,
     nested: false,

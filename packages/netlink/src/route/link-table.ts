@@ -46,27 +46,14 @@ export const linkStats = struct(
   184,
 );
 
-const kinds: Record<string, Type<unknown, unknown> | undefined> = linkKinds;
-const ports: Record<string, Type<unknown, unknown> | undefined> = portKinds;
+/** Filled below: a veth holds a link message, which holds this. */
+const kinds: Record<string, Type<unknown, unknown>> = { ...linkKinds };
 
 const linkinfo = table('linkinfo', {
   kind: attr(1, text),
-  data: attr(
-    2,
-    select<object>((parent) => {
-      const { kind } = parent as { kind?: string };
-      if (kind === 'veth' || kind === 'netkit') return peerKinds[kind];
-      return kind === undefined || !Object.hasOwn(kinds, kind) ? undefined : kinds[kind];
-    }),
-  ),
+  data: attr(2, select<object>('kind', kinds)),
   portKind: attr(4, text),
-  port: attr(
-    5,
-    select<object>((parent) => {
-      const { portKind } = parent as { portKind?: string };
-      return portKind === undefined || !Object.hasOwn(ports, portKind) ? undefined : ports[portKind];
-    }),
-  ),
+  port: attr(5, select<object>('portKind', portKinds)),
 });
 
 const afSpec = table('afSpec', {
@@ -129,7 +116,10 @@ const peer: Type<object> = {
   nameOf: (r, start, end, nest, id) => linkAttributes.nameOf(r, start + 16, end, nest, id),
 };
 
-const peerKinds = {
-  veth: table('veth', { peer: attr(1, peer) }),
-  netkit: table('netkit', { peer: attr(1, peer), primary: attr(2, bool8), policy: attr(3, u32), mode: attr(5, u32) }),
-};
+kinds['veth'] = table('veth', { peer: attr(1, peer) });
+kinds['netkit'] = table('netkit', {
+  peer: attr(1, peer),
+  primary: attr(2, bool8),
+  policy: attr(3, u32),
+  mode: attr(5, u32),
+});
