@@ -1,3 +1,5 @@
+export { binaries, type Binaries, type BinariesOptions, type BuildProgress } from './binaries/build.ts';
+export { startControlPlane, type ControlPlane, type ControlPlaneOptions } from './control-plane.ts';
 export { baseEntries, imageUser } from './images/base.ts';
 export { ensureOciArchive } from './images/ensure.ts';
 export type { ImageEntry } from './images/entries.ts';
@@ -7,3 +9,4 @@ export { writeOciArchive, type ImageArchive, type ImageConfig, type ImageOptions
 export { parseImageName, type ImageName } from './images/name.ts';
 export { pauseImage } from './images/pause.ts';
 export { toolsImage } from './images/tools.ts';
+export { unpackOciArchive } from './images/unpack.ts';

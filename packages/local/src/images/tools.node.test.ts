@@ -1,0 +1,131 @@
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { lstatSync } from 'node:fs';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { binaries, type Binaries } from '../binaries/build.ts';
+import { inspectOciArchive } from './inspect.ts';
+import { pauseImage } from './pause.ts';
+import { toolsImage } from './tools.ts';
+import { unpackOciArchive } from './unpack.ts';
+
+const run = promisify(execFile);
+const name = 'podloom.local/tools:test';
+let folder: string;
+let archive: string;
+let root: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'podloom-tools-'));
+  archive = join(folder, 'tools.tar');
+  root = join(folder, 'root');
+  await toolsImage({ out: archive, name });
+  await unpackOciArchive(archive, root);
+});
+afterAll(async () => {
+  await rm(folder, { recursive: true, force: true });
+});
+
+describe('the tools image', () => {
+  it.each([
+    ['ip', ['-V'], /iproute2/],
+    ['bridge', ['-V'], /iproute2|bridge utility/],
+    ['tc', ['-V'], /iproute2/],
+    ['ss', ['-V'], /iproute2/],
+    ['ping', ['-V'], /iputils/],
+    ['nc', ['-h'], /OpenBSD netcat/],
+    ['tcpdump', ['--version'], /libpcap/],
+    ['wget', ['--help'], /BusyBox/],
+    ['httpd', ['--help'], /BusyBox/],
+    ['sh', ['-c', 'id -un; ls /sbin/ip'], /^podloom\n\/sbin\/ip\n$/],
+  ])('runs %s without root and with nothing else of this machine', async (program, args, says) => {
+    const outcome = await run('chroot', ['--userspec=65532:65532', root, `/bin/${program}`, ...args], {
+      env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' },
+    }).catch((failed: { stdout: string; stderr: string }) => failed);
+    expect(outcome.stdout + outcome.stderr).toMatch(says);
+  });
+
+  it('pings without any capability where the namespace allows datagram ICMP sockets', async () => {
+    const script = `ip link set lo up && echo "0 65533" > /proc/sys/net/ipv4/ping_group_range &&
+      exec chroot --userspec=65532:65532 "$0" /bin/ping -c 1 -W 5 127.0.0.1`;
+    const { stdout } = await run('unshare', ['--net', 'sh', '-c', script, root]);
+    expect(stdout).toMatch(/1 received/);
+  });
+
+  it('has no file with capabilities or set-user-id to lean on', async () => {
+    expect(lstatSync(join(root, 'bin/ping')).mode & 0o7777).toBe(0o755);
+    const { stdout } = await run('find', [root, '-type', 'f', '-perm', '/6000']);
+    expect(stdout).toBe('');
+  });
+
+  it('names the Debian packages that are missing', async () => {
+    const none = toolsImage({ out: join(folder, 'none.tar'), name, searchPath: [folder] });
+    await expect(none).rejects.toThrow(/apt-get install busybox-static iproute2 iputils-ping netcat-openbsd tcpdump$/);
+  });
+});
+
+describe('a real containerd', () => {
+  let found: Binaries;
+  let containerd: ChildProcess;
+  let ctr: (...args: string[]) => Promise<string>;
+
+  beforeAll(async () => {
+    found = await binaries({ modules: ['node', 'pause'] });
+    const home = join(folder, 'containerd');
+    const socket = join(home, 'c.sock');
+    await mkdir(home);
+    await writeFile(
+      join(home, 'config.toml'),
+      `version = 3
+root = '${home}/root'
+state = '${home}/state'
+disabled_plugins = ['io.containerd.cri.v1.images', 'io.containerd.cri.v1.runtime', 'io.containerd.grpc.v1.cri', 'io.containerd.nri.v1.nri']
+[grpc]
+  address = '${socket}'
+[ttrpc]
+  address = '${socket}.ttrpc'
+`,
+    );
+    const env = { PATH: `${found.searchPath}:${process.env['PATH']}` };
+    containerd = spawn(found.path('containerd'), ['--config', join(home, 'config.toml')], { env, stdio: 'ignore' });
+    ctr = async (...args) => {
+      const { stdout } = await run(found.path('ctr'), ['-a', socket, '-n', 'test', ...args], { env });
+      return stdout;
+    };
+    await vi.waitFor(() => ctr('version'), { timeout: 30_000, interval: 100 });
+  });
+  afterAll(async () => {
+    if (!containerd?.pid) return;
+    const closed = once(containerd, 'close');
+    containerd.kill('SIGTERM');
+    await closed;
+  });
+
+  it('imports the archive under its name, with its digest', async () => {
+    await ctr('images', 'import', archive);
+    const { digest } = await inspectOciArchive(archive);
+    const line = (await ctr('images', 'ls')).split('\n').find((text) => text.startsWith(name));
+    expect(line).toContain(digest);
+  });
+
+  it('runs a command of the image as its user', async () => {
+    const out = await ctr('run', '--rm', name, 'podloom-test', '/bin/sh', '-c', 'id -u; ip -o link');
+    expect(out).toMatch(/^65532\n1: lo/);
+  });
+
+  it('runs pause until it is told to end', async () => {
+    const out = join(folder, 'pause.tar');
+    const pause = 'podloom.local/pause:test';
+    await pauseImage({ out, name: pause, program: found.path('pause') });
+    await ctr('images', 'import', out);
+    await ctr('run', '--detach', pause, 'podloom-pause');
+    expect(await ctr('tasks', 'ls')).toMatch(/podloom-pause\s+\d+\s+RUNNING/);
+    await ctr('tasks', 'kill', '--signal', 'SIGTERM', 'podloom-pause');
+    await vi.waitFor(async () => expect(await ctr('tasks', 'ls')).toMatch(/podloom-pause\s+\d+\s+STOPPED/), 10_000);
+    await ctr('tasks', 'rm', 'podloom-pause');
+    await ctr('containers', 'rm', 'podloom-pause');
+  });
+});
