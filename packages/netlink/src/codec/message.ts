@@ -6,6 +6,8 @@ import type { Reader, Writer } from './writer.ts';
 
 export interface Message<Out, In> {
   readonly name: string;
+  readonly header: Struct<unknown, unknown>;
+  readonly attributes: Table;
   write(w: Writer, value: In): void;
   read(r: Reader, start: number, end: number): Out;
   /** Dotted path of the attribute at `offset` bytes from `start`, for the kernel's errors. */
@@ -22,6 +24,8 @@ export function message<H extends Struct<unknown, unknown>, T extends Table>(
   const h: Type<unknown, unknown> = header;
   return {
     name,
+    header,
+    attributes,
     write: (w, value) => {
       h.write(w, value, value);
       w.align();

@@ -106,7 +106,8 @@ export const linkAttributes = table('link', {
 export const linkMessage = message('link', linkHeader, linkAttributes);
 
 /** The other end: a link message as an attribute, header and all. */
-const peer: Type<object> = {
+const peer: Type<object> & { readonly message: typeof linkMessage } = {
+  message: linkMessage,
   min: 16,
   max: 0xffff,
   nested: true,

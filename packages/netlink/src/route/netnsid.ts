@@ -7,7 +7,7 @@ import { request } from '../wire/request.ts';
 import type { Channel } from './channel.ts';
 import { RTM_GETNSID, RTM_NEWNSID } from './numbers.ts';
 
-const netnsidMessage = message(
+export const netnsidMessage = message(
   'netnsid',
   struct({ family: u8, pad1: pad(3) }),
   table('netnsid', {
