@@ -1,0 +1,3 @@
+module podloom.local/pause
+
+go 1.26

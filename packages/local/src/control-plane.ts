@@ -1,0 +1,148 @@
+/**
+ * Only etcd and an API server, on this machine's loopback: what tests of a client or a controller need. It takes three
+ * seconds and no root. Everything ends with the process that started it, even if that is killed.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import { mkdir, readFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { Unavailable } from '@podloom/api';
+import { binaries, type BinariesOptions } from './binaries/build.ts';
+import { apiServerArgs, etcdArgs } from './config/control-plane.ts';
+import { ensurePki } from './pki/files.ts';
+import { httpsRequest, type Identity, isHealthy } from './process/https.ts';
+import { waitFor } from './process/wait.ts';
+
+export interface ControlPlaneOptions {
+  /** A folder for data, certificates and logs; the caller removes it. */
+  dir: string;
+  progress?: BinariesOptions['progress'];
+  signal?: AbortSignal;
+}
+
+export interface ControlPlane {
+  /** Path of the administrator's kubeconfig. */
+  kubeconfig: string;
+  /** Ends the API server as an administrator would, and starts it again at the same address. */
+  restartApiServer(): Promise<void>;
+  /** SIGKILL: connections break without a word. */
+  killApiServer(): Promise<void>;
+  startApiServer(): Promise<void>;
+  /** Forgets all history, so that a watch from an older resourceVersion is answered with 410. */
+  compactEtcd(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export async function startControlPlane({ dir, progress, signal }: ControlPlaneOptions): Promise<ControlPlane> {
+  const built = await binaries({
+    modules: ['node', 'kubernetes'],
+    ...(progress && { progress }),
+    ...(signal && { signal }),
+  });
+  const pki = join(dir, 'pki');
+  const [clientPort, peerPort, apiPort] = await freePorts();
+  const server = `https://127.0.0.1:${apiPort}`;
+  await mkdir(dir, { recursive: true });
+  await ensurePki(pki, { apiServerNames: ['127.0.0.1', 'localhost'], server, nodes: [] });
+  const admin = await readIdentity(pki, 'admin');
+  const etcdIdentity = await readIdentity(pki, 'etcd');
+  const etcdUrl = `https://127.0.0.1:${clientPort}`;
+
+  const etcdPlace = { dataDir: join(dir, 'etcd'), pki, clientPort, peerPort, unsafeNoFsync: true };
+  const apiPlace = { pki, etcdPort: clientPort, address: '127.0.0.1', port: apiPort, serviceRange: '10.96.0.0/16' };
+  const etcd = startMortal(built.path('etcd'), etcdArgs(etcdPlace), join(dir, 'etcd.log'));
+  let apiServer: ChildProcess | undefined;
+
+  async function startApiServer(): Promise<void> {
+    const log = join(dir, 'kube-apiserver.log');
+    const child = startMortal(built.path('kube-apiserver'), apiServerArgs(apiPlace), log);
+    apiServer = child;
+    await waitFor(
+      async () => {
+        if (hasEnded(child)) throw new Unavailable('API_SERVER', `kube-apiserver ended at once; see ${log}`);
+        return isHealthy(`${server}/readyz`, admin);
+      },
+      { what: 'A ready API server', timeoutMs: 60_000, signal },
+    );
+  }
+
+  async function askEtcd(path: string, body: unknown): Promise<{ header: { revision: string } }> {
+    const { status, body: text } = await httpsRequest(`${etcdUrl}${path}`, etcdIdentity, body);
+    if (status !== 200) throw new Unavailable('ETCD', `etcd answered ${path} with ${status}: ${text}`);
+    return JSON.parse(text) as { header: { revision: string } };
+  }
+
+  const stop = async () => {
+    await end(apiServer, 'SIGKILL');
+    await end(etcd, 'SIGKILL');
+  };
+
+  try {
+    await startApiServer();
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+
+  return {
+    kubeconfig: join(pki, 'admin.kubeconfig'),
+    startApiServer,
+    killApiServer: () => end(apiServer, 'SIGKILL'),
+    async restartApiServer() {
+      await end(apiServer, 'SIGTERM');
+      await startApiServer();
+    },
+    async compactEtcd() {
+      const { header } = await askEtcd('/v3/kv/range', { key: Buffer.from('/').toString('base64') });
+      await askEtcd('/v3/kv/compaction', { revision: header.revision, physical: true });
+    },
+    stop,
+  };
+}
+
+/** A child that the kernel kills when we die: a test run that is killed leaves no servers behind. */
+function startMortal(command: string, args: readonly string[], log: string): ChildProcess {
+  const fd = openSync(log, 'a');
+  try {
+    return spawn('setpriv', ['--pdeathsig', 'KILL', command, ...args], { stdio: ['ignore', fd, fd] });
+  } finally {
+    closeSync(fd);
+  }
+}
+
+async function end(child: ChildProcess | undefined, how: NodeJS.Signals): Promise<void> {
+  if (!child || hasEnded(child)) return;
+  const ended = new Promise((resolve) => child.once('exit', resolve));
+  child.kill(how);
+  await ended;
+}
+
+function hasEnded(child: ChildProcess): boolean {
+  return child.exitCode !== null || child.signalCode !== null;
+}
+
+async function readIdentity(pki: string, name: string): Promise<Identity> {
+  const [ca, cert, key] = await Promise.all(
+    ['ca.crt', `${name}.crt`, `${name}.key`].map(async (file) => readFile(join(pki, file), 'utf8')),
+  );
+  return { ca: ca ?? '', cert: cert ?? '', key: key ?? '' };
+}
+
+/**
+ * Three ports that nobody listens on, below the range from which the kernel takes ports for outgoing connections: a port must
+ * still be free when the API server comes back to it.
+ */
+async function freePorts(): Promise<[number, number, number]> {
+  const found = new Set<number>();
+  while (found.size < 3) {
+    const port = 20_000 + Math.floor(Math.random() * 12_000);
+    const free = await new Promise<boolean>((resolve) => {
+      const probe = createServer();
+      probe.once('error', () => resolve(false));
+      probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(true)));
+    });
+    if (free) found.add(port);
+  }
+  return [...found] as [number, number, number];
+}
