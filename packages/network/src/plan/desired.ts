@@ -1,0 +1,53 @@
+/** What a plan is made for: the PodNetwork and the names of its links, and the bridges of a node. */
+import type {
+  PodInterface,
+  PodInterfaceStatus,
+  PodNetworkSpec,
+  PodNetworkStatus,
+  PrimaryLinkState,
+} from '@podloom/api';
+import type { Step } from './step.ts';
+
+export interface LinkNames {
+  readonly pod: string;
+  readonly node: string;
+}
+
+export interface DesiredPod {
+  /** Namespace of the pod: with the name of a bridge it is the identity of a network. */
+  readonly namespace: string;
+  readonly spec: Pick<PodNetworkSpec, 'podUid' | 'interfaces' | 'primary'>;
+  /** By key of the interface, from `chooseNames`. */
+  readonly names: ReadonlyMap<string, LinkNames>;
+  /** As recorded in the PodNetwork. What is not recorded here is not changed yet: see `PodPlan.recordFirst`. */
+  readonly primaryBefore?: PrimaryLinkState | undefined;
+}
+
+export type DesiredBridge = NonNullable<PodInterface['bridge']> & { readonly namespace: string };
+
+export interface DesiredNode {
+  /** The union over all PodNetworks and Bridges of this node, one entry a device. */
+  readonly bridges: readonly DesiredBridge[];
+  /** Pods that have a PodNetwork on this node: their links are planPod's. */
+  readonly podUids: ReadonlySet<string>;
+  /** Names of the node ends of those pods' interfaces: a link of ours without alias is kept when it is one of these. */
+  readonly ports: ReadonlySet<string>;
+}
+
+export interface PodPlan {
+  /** In order. Empty means done. */
+  readonly steps: readonly Step[];
+  /** As observed now, before the steps: Attached where there is nothing to do, Pending where steps are, Failed where none can help. `since` is the caller's. */
+  readonly interfaces: readonly PodInterfaceStatus[];
+  readonly primary?: PrimaryPlan | undefined;
+  /** True: write `primary.before` to the status of the PodNetwork, then plan again; only then are there steps for the primary link. */
+  readonly recordFirst: boolean;
+}
+
+export interface PrimaryPlan {
+  readonly before?: NonNullable<PodNetworkStatus['primary']>['before'];
+  readonly applied?: NonNullable<PodNetworkStatus['primary']>['applied'];
+  readonly state: 'Attached' | 'Pending' | 'Failed';
+  readonly reason?: string | undefined;
+  readonly message?: string | undefined;
+}

@@ -1,0 +1,44 @@
+/**
+ * How we know our own. Every link carries the group from the message that makes it; the alias with the owner comes second, because
+ * the kernel ignores an alias in the creating message. So a link with the group and no alias is one that a crash left half made.
+ *
+ *   node end of a pod's link   podloom pod UID KEY          (KEY hashed where the alias would be over the kernel's 255 bytes)
+ *   bridge                     podloom bridge NAMESPACE/NAME
+ *   pod end                    the alias that the tenant asked for, else as the node end; its owner is that of its peer
+ *
+ * The UID is the pod's: when a PodNetwork is made anew for a pod that still runs, its links stay.
+ */
+import { hash64 } from '../hash.ts';
+import type { ObservedLink } from './observed.ts';
+
+/** IFLA_GROUP of every link that we make ("podl"). */
+export const linkGroup = 0x706f646c;
+/** rtm_protocol and FRA_PROTOCOL of every route and rule that we make; no routing daemon in rt_protos has it. */
+export const routeProtocol = 149;
+/** Filters of ours at the ingress of a port have this priority and handle. */
+export const filterPriority = 49001;
+export const filterHandle = 1;
+/** Rules of ours; before those for the main table (32766), after the local table (0). */
+export const rulePriorities = { from: 4900, iif: 4901 } as const;
+
+const tableBase = 0x20000000;
+
+/** Routing table of a bridge: from its device name, so that it is the same after a restart and needs no list. */
+export const tableOf = (device: string): number => tableBase + Number(BigInt.asUintN(29, hash64(`table ${device}`)));
+
+export const isOurTable = (table: number): boolean => table >= tableBase && table < tableBase * 2;
+
+export const isOurs = (link: ObservedLink): boolean => link.group === linkGroup;
+
+export function podMark(podUid: string, key: string): string {
+  const mark = `podloom pod ${podUid} ${key}`;
+  return new TextEncoder().encode(mark).length <= 255
+    ? mark
+    : `podloom pod ${podUid} #${hash64(key).toString(16).padStart(16, '0')}`;
+}
+
+export const bridgeMark = (namespace: string, name: string): string => `podloom bridge ${namespace}/${name}`;
+
+/** Pod that a link belongs to by its alias; undefined for bridges and for links without alias of ours. */
+export const podUidOfMark = (alias: string | undefined): string | undefined =>
+  /^podloom pod (\S+) \S+$/.exec(alias ?? '')?.[1];
