@@ -71,6 +71,7 @@ describe('a real containerd', () => {
   let found: Binaries;
   let containerd: ChildProcess;
   let ctr: (...args: string[]) => Promise<string>;
+  let runFlags: string[];
 
   beforeAll(async () => {
     found = await binaries({ modules: ['node', 'pause'] });
@@ -95,6 +96,8 @@ disabled_plugins = ['io.containerd.cri.v1.images', 'io.containerd.cri.v1.runtime
       const { stdout } = await run(found.path('ctr'), ['-a', socket, '-n', 'test', ...args], { env });
       return stdout;
     };
+    // Nothing of it outside its folder: ctr would use /run/containerd and a cgroup that nobody removes.
+    runFlags = ['--cgroup', '', '--fifo-dir', join(home, 'fifo'), '--runc-root', join(home, 'runc')];
     await vi.waitFor(() => ctr('version'), { timeout: 30_000, interval: 100 });
   });
   afterAll(async () => {
@@ -112,7 +115,7 @@ disabled_plugins = ['io.containerd.cri.v1.images', 'io.containerd.cri.v1.runtime
   });
 
   it('runs a command of the image as its user', async () => {
-    const out = await ctr('run', '--rm', name, 'podloom-test', '/bin/sh', '-c', 'id -u; ip -o link');
+    const out = await ctr('run', ...runFlags, '--rm', name, 'podloom-test', '/bin/sh', '-c', 'id -u; ip -o link');
     expect(out).toMatch(/^65532\n1: lo/);
   });
 
@@ -121,7 +124,7 @@ disabled_plugins = ['io.containerd.cri.v1.images', 'io.containerd.cri.v1.runtime
     const pause = 'podloom.local/pause:test';
     await pauseImage({ out, name: pause, program: found.path('pause') });
     await ctr('images', 'import', out);
-    await ctr('run', '--detach', pause, 'podloom-pause');
+    await ctr('run', ...runFlags, '--detach', pause, 'podloom-pause');
     expect(await ctr('tasks', 'ls')).toMatch(/podloom-pause\s+\d+\s+RUNNING/);
     await ctr('tasks', 'kill', '--signal', 'SIGTERM', 'podloom-pause');
     await vi.waitFor(async () => expect(await ctr('tasks', 'ls')).toMatch(/podloom-pause\s+\d+\s+STOPPED/), 10_000);
