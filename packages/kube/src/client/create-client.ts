@@ -74,7 +74,7 @@ export function createClient(config: ClusterConfig, options: ClientOptions = {})
   return {
     namespace: config.namespace,
 
-    get: (resource, name, given = {}) =>
+    get: async (resource, name, given = {}) =>
       json({
         method: 'GET',
         path: pathOf(resource, { name, namespace: namespaceOf(given), subresource: given.subresource }),
@@ -91,9 +91,9 @@ export function createClient(config: ClusterConfig, options: ClientOptions = {})
       return list;
     },
 
-    watch<T extends KubeObject>(resource: Resource<T>, given: WatchOptions = {}) {
+    async *watch<T extends KubeObject>(resource: Resource<T>, given: WatchOptions = {}) {
       const { namespace, signal, sendInitialEvents, ...query } = given;
-      return watchEvents<T>({
+      yield* watchEvents<T>({
         method: 'GET',
         path: pathOf(resource, { namespace }),
         query: {
@@ -107,7 +107,7 @@ export function createClient(config: ClusterConfig, options: ClientOptions = {})
       });
     },
 
-    create: (resource, object, given = {}) =>
+    create: async (resource, object, given = {}) =>
       json({
         method: 'POST',
         path: pathOf(resource, {
@@ -119,7 +119,7 @@ export function createClient(config: ClusterConfig, options: ClientOptions = {})
         signal: given.signal,
       }),
 
-    update: (resource, object, given = {}) =>
+    update: async (resource, object, given = {}) =>
       json({
         method: 'PUT',
         path: pathOf(resource, {
@@ -132,7 +132,7 @@ export function createClient(config: ClusterConfig, options: ClientOptions = {})
         signal: given.signal,
       }),
 
-    patch: (resource, name, patch, given) =>
+    patch: async (resource, name, patch, given) =>
       json({
         method: 'PATCH',
         path: pathOf(resource, { namespace: namespaceOf(given), name, subresource: given.subresource }),
@@ -142,7 +142,7 @@ export function createClient(config: ClusterConfig, options: ClientOptions = {})
         signal: given.signal,
       }),
 
-    apply: (resource, object, given) =>
+    apply: async (resource, object, given) =>
       json({
         method: 'PATCH',
         path: pathOf(resource, {
@@ -167,19 +167,19 @@ export function createClient(config: ClusterConfig, options: ClientOptions = {})
       await text({ method: 'DELETE', path, query: { labelSelector, fieldSelector }, body: deleteBody(given), signal });
     },
 
-    logs(pod, given = {}) {
+    async *logs(pod, given = {}) {
       const { namespace, signal, ...query } = given;
       const path = pathOf(podResource, { namespace: namespace ?? config.namespace, name: pod, subresource: 'log' });
-      return logChunks({ method: 'GET', path, query, headers: { accept: '*/*' }, endless: true, signal });
+      yield* logChunks({ method: 'GET', path, query, headers: { accept: '*/*' }, endless: true, signal });
     },
 
-    exec(pod, given) {
+    async exec(pod, given) {
       const path = pathOf(podResource, { namespace: namespaceOf(given), name: pod, subresource: 'exec' });
       const signal = given.signal ? AbortSignal.any([given.signal, stop.signal]) : stop.signal;
       return execInPod(config, options, path, { ...given, signal });
     },
 
-    request: (path, given = {}) =>
+    request: async (path, given = {}) =>
       text({
         method: given.method ?? 'GET',
         path,

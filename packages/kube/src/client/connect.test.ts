@@ -1,0 +1,190 @@
+import { createServer } from 'node:http';
+import type { Http2ServerRequest } from 'node:http2';
+import { connect, type Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import { inspect } from 'node:util';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { CredentialSource } from '../kubeconfig/cluster.ts';
+import { configMaps } from './builtin.ts';
+import { isUnreachable } from './errors.ts';
+import { selfSigned } from './testing/self-signed.ts';
+import {
+  clientFor,
+  empty,
+  event,
+  fact,
+  failureOf,
+  type Handler,
+  listen,
+  openWatch,
+  sendJson,
+  startFreezer,
+  startServer,
+  status,
+  watchable,
+} from './testing/server.ts';
+
+const peerName = (request: Http2ServerRequest) => (request.socket as TLSSocket).getPeerCertificate().subject?.CN;
+
+/** Says who it thinks that we are. */
+const answer: Handler = (request, response) => {
+  sendJson(response, 200, { ...empty, metadata: { continue: peerName(request) } });
+};
+
+describe('the connection', () => {
+  it('is one for forty watches and the calls beside them', async () => {
+    const server = await startServer(watchable);
+    const client = clientFor(server.port);
+    await Promise.all(Array.from({ length: 40 }, () => openWatch(client)));
+    await Promise.all(Array.from({ length: 20 }, () => client.list(configMaps)));
+    expect(server.connections()).toBe(1);
+  });
+
+  it('gets a second one when watches have used up what the server allows on the first', async () => {
+    const server = await startServer(watchable, { maxStreams: 10 });
+    const client = clientFor(server.port);
+    await Promise.all(Array.from({ length: 25 }, () => openWatch(client)));
+    await client.list(configMaps);
+    expect(server.connections()).toBe(3);
+  });
+
+  it('falls back to HTTP/1.1 where the server speaks nothing newer', async () => {
+    const versions = new Set<string>();
+    const server = await startServer(
+      (request, response) => {
+        versions.add(request.httpVersion);
+        watchable(request, response);
+      },
+      { protocol: 'http/1.1' },
+    );
+    const client = clientFor(server.port);
+    await Promise.all(Array.from({ length: 5 }, () => openWatch(client)));
+    await client.list(configMaps);
+    expect([...versions]).toEqual(['1.1']);
+  });
+
+  it('is given up when the other end falls silent, and the next call makes a new one', async () => {
+    const server = await startServer(watchable);
+    const freezer = await startFreezer(server.port);
+    const client = clientFor(freezer.port, {}, { pingIntervalMs: 50 });
+    const events = await openWatch(client);
+    freezer.freeze();
+    const failure = await failureOf(events.next());
+    expect(isUnreachable(failure)).toBe(true);
+    expect((failure as Error).message).toContain('no sign of life');
+    freezer.thaw();
+    expect((await client.list(configMaps)).items).toEqual([]);
+  });
+
+  it('stays while a quiet server still answers pings', async () => {
+    const quiet = fact<() => void>();
+    const server = await startServer((_request, response) => {
+      response.writeHead(200);
+      response.write(event('first'));
+      quiet.happen(() => response.write(event('second')));
+    });
+    const client = clientFor(server.port, {}, { pingIntervalMs: 10 });
+    const events = await openWatch(client);
+    const goOn = await quiet.seen;
+    // A socket is destroyed after two intervals without a byte: ten that had only pings must not count as such.
+    await server.pings(10);
+    goOn();
+    expect((await events.next()).value).toMatchObject({ object: { metadata: { name: 'second' } } });
+    expect(server.connections()).toBe(1);
+  });
+
+  it.each(['h2', 'http/1.1'] as const)('that is cut under a watch is an error, over %s', async (protocol) => {
+    const server = await startServer(watchable, { protocol });
+    const events = await openWatch(clientFor(server.port));
+    server.cut();
+    expect(isUnreachable(await failureOf(events.next()))).toBe(true);
+  });
+
+  it('to nobody is an error that says so', async () => {
+    const failure = await failureOf(clientFor(1).list(configMaps));
+    expect(isUnreachable(failure)).toBe(true);
+    expect((failure as Error).message).toMatch(/ECONNREFUSED.*GET \/api\/v1\/configmaps/);
+  });
+
+  it('keeps the path of a server that lives below one', async () => {
+    const seen = fact<string>();
+    const server = await startServer((request, response) => {
+      seen.happen(request.url);
+      sendJson(response, 200, empty);
+    });
+    await clientFor(server.port, { path: '/k8s/clusters/a/' }).list(configMaps, { labelSelector: 'a=b,c' });
+    expect(await seen.seen).toBe('/k8s/clusters/a/api/v1/configmaps?labelSelector=a%3Db%2Cc');
+  });
+});
+
+describe('certificates', () => {
+  it('of a stranger are refused, unless verification is off', async () => {
+    const server = await startServer(answer);
+    const { cert: ca } = selfSigned('somebody else');
+    expect(isUnreachable(await failureOf(clientFor(server.port, { tls: { ca } }).list(configMaps)))).toBe(true);
+    await clientFor(server.port, { tls: { ca, insecure: true } }).list(configMaps);
+  });
+
+  it('are checked against tls-server-name where the address has another name', async () => {
+    const server = await startServer(answer);
+    await clientFor(server.port, { tls: { serverName: 'localhost' } }).list(configMaps);
+    const wrong = clientFor(server.port, { tls: { serverName: 'elsewhere' } }).list(configMaps);
+    expect(isUnreachable(await failureOf(wrong))).toBe(true);
+  });
+
+  it('of our own are shown to the server, and replaced by newer ones after a 401', async () => {
+    const server = await startServer(
+      (request, response) => {
+        if (peerName(request) === 'new') answer(request, response);
+        else sendJson(response, 401, status(401, 'Unauthorized'));
+      },
+      { requestCert: true },
+    );
+    const [old, fresh] = [{ certificate: selfSigned('old') }, { certificate: selfSigned('new') }];
+    let current = old;
+    const credentials: CredentialSource = {
+      get: async () => current,
+      renew: () => {
+        current = fresh;
+        return true;
+      },
+    };
+    expect((await clientFor(server.port, { credentials }).list(configMaps)).metadata.continue).toBe('new');
+  });
+});
+
+describe('a proxy', () => {
+  it('is asked for a tunnel, with its own password', async () => {
+    const server = await startServer(watchable);
+    const asked: [string | undefined, string | undefined][] = [];
+    const proxy = createServer();
+    const sockets = new Set<Socket>();
+    proxy.on('connect', (request, socket: Socket) => {
+      asked.push([request.url, request.headers['proxy-authorization']]);
+      const target = connect(server.port, '127.0.0.1', () => socket.write('HTTP/1.1 200 OK\r\n\r\n'));
+      sockets.add(socket);
+      target.pipe(socket).pipe(target);
+    });
+    const port = await listen(proxy);
+    onTestFinished(() => {
+      sockets.forEach((socket) => socket.destroy());
+      proxy.close();
+    });
+    const client = clientFor(server.port, { proxy: new URL(`http://me:p%40ss@127.0.0.1:${port}`) });
+    await openWatch(client);
+    await client.list(configMaps);
+    expect(asked).toEqual([[`127.0.0.1:${server.port}`, `Basic ${Buffer.from('me:p@ss').toString('base64')}`]]);
+  });
+
+  it('that refuses is named in the error, without its password', async () => {
+    const proxy = createServer();
+    proxy.on('connect', (_request, socket) => socket.end('HTTP/1.1 407 No\r\ncontent-length: 0\r\n\r\n'));
+    const port = await listen(proxy);
+    onTestFinished(() => void proxy.close());
+    const failure = await failureOf(
+      clientFor(1, { proxy: new URL(`http://me:hunter2@127.0.0.1:${port}`) }).list(configMaps),
+    );
+    expect((failure as Error).message).toContain(`the proxy 127.0.0.1:${port} answered 407`);
+    expect(inspect(failure, { depth: 9 })).not.toContain('hunter2');
+  });
+});

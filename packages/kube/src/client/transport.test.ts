@@ -1,0 +1,174 @@
+import { inspect } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { type CredentialSource, fixedCredentials } from '../kubeconfig/cluster.ts';
+import { configMaps, secrets } from './builtin.ts';
+import { isApiError, isGone, isTooManyRequests, isUnauthorized, isUnreachable } from './errors.ts';
+import {
+  clientFor,
+  empty,
+  event,
+  fact,
+  failureOf,
+  type Handler,
+  openWatch,
+  sendJson,
+  startServer,
+  status,
+  watchable,
+} from './testing/server.ts';
+
+const demanding =
+  (good: string): Handler =>
+  (request, response) =>
+    request.headers.authorization === `Bearer ${good}`
+      ? sendJson(response, 200, empty)
+      : sendJson(response, 401, status(401, 'Unauthorized'));
+
+describe('429', () => {
+  it('is waited out as the server says', async () => {
+    const answers = [
+      [429, '0'],
+      [503, '0'],
+      [200, '0'],
+    ] as const;
+    let calls = 0;
+    const server = await startServer((_request, response) => {
+      const [code, after] = answers[calls++] ?? [500, '0'];
+      sendJson(response, code, code === 200 ? empty : status(code, 'Busy'), { 'retry-after': after });
+    });
+    await clientFor(server.port).list(configMaps);
+    expect(calls).toBe(3);
+  });
+
+  it('that does not end is an error after a bounded number of tries', async () => {
+    let calls = 0;
+    const server = await startServer((_request, response) => {
+      calls += 1;
+      sendJson(response, 429, status(429, 'TooManyRequests'), { 'retry-after': '0' });
+    });
+    const failure = await failureOf(clientFor(server.port).list(configMaps));
+    expect(isTooManyRequests(failure)).toBe(true);
+    expect(calls).toBe(6);
+  });
+
+  it('that asks for minutes is not waited out, but says how long', async () => {
+    const server = await startServer((_request, response) => {
+      sendJson(response, 429, status(429, 'TooManyRequests'), { 'retry-after': '120' });
+    });
+    const failure = await failureOf(clientFor(server.port).list(configMaps));
+    expect(isApiError(failure) && failure.api.retryAfterMs).toBe(120_000);
+  });
+
+  it('is not waited out longer than the caller wants', async () => {
+    const stop = new AbortController();
+    const server = await startServer((_request, response) => {
+      sendJson(response, 429, status(429, 'TooManyRequests'), { 'retry-after': '25' });
+      response.once('close', () => stop.abort(new Error('enough')));
+    });
+    await expect(clientFor(server.port).list(configMaps, { signal: stop.signal })).rejects.toThrow('enough');
+  });
+});
+
+describe('a refused token', () => {
+  it('is renewed once, where it can be', async () => {
+    const server = await startServer(demanding('new'));
+    let token = 'old';
+    const credentials: CredentialSource = {
+      get: async () => ({ authorization: `Bearer ${token}` }),
+      renew: () => {
+        token = 'new';
+        return true;
+      },
+    };
+    expect((await clientFor(server.port, { credentials }).list(configMaps)).items).toEqual([]);
+  });
+
+  it('is an error that does not show it, where it cannot', async () => {
+    const server = await startServer(demanding('new'));
+    const credentials = fixedCredentials({ authorization: 'Bearer hunter2' });
+    const failure = await failureOf(clientFor(server.port, { credentials }).list(configMaps));
+    expect(isUnauthorized(failure)).toBe(true);
+    expect(inspect(failure, { depth: 9 })).not.toContain('hunter2');
+  });
+});
+
+describe('a watch', () => {
+  it('survives chunks that end inside a character', async () => {
+    const server = await startServer((_request, response) => {
+      response.writeHead(200);
+      const bytes = [...Buffer.from(event('añ→𝄞'))];
+      const next = () => {
+        const byte = bytes.shift();
+        if (byte === undefined) response.end();
+        else response.write(Uint8Array.of(byte), () => setImmediate(next));
+      };
+      next();
+    });
+    const events = await Array.fromAsync(clientFor(server.port).watch(configMaps));
+    expect(events).toMatchObject([{ object: { metadata: { name: 'añ→𝄞' } } }]);
+  });
+
+  it('throws what the server sends as an ERROR event', async () => {
+    const server = await startServer((_request, response) => {
+      response.writeHead(200);
+      response.end(`${event('a')}${JSON.stringify({ type: 'ERROR', object: status(410, 'Expired', 'too old') })}\n`);
+    });
+    const events = await openWatch(clientFor(server.port));
+    expect(isGone(await failureOf(Promise.resolve(events.next())))).toBe(true);
+  });
+
+  it('that nobody reads any more ends on the server, too', async () => {
+    const ended = fact();
+    const server = await startServer((request, response) => {
+      response.on('close', () => ended.happen());
+      watchable(request, response);
+    });
+    for await (const first of clientFor(server.port).watch(configMaps)) {
+      expect(first.type).toBe('ADDED');
+      break;
+    }
+    await ended.seen;
+  });
+
+  it('ends quietly when the caller aborts', async () => {
+    const server = await startServer(watchable);
+    const stop = new AbortController();
+    const seen: string[] = [];
+    for await (const { type } of clientFor(server.port).watch(configMaps, { signal: stop.signal })) {
+      seen.push(type);
+      stop.abort();
+    }
+    expect(seen).toEqual(['ADDED']);
+  });
+
+  it('is cut by closing the client', async () => {
+    const server = await startServer(watchable);
+    const client = clientFor(server.port);
+    const events = await openWatch(client);
+    await Promise.all([expect(events.next()).rejects.toSatisfy(isUnreachable), client.close()]);
+  });
+});
+
+describe('a call', () => {
+  it('rejects with the caller’s own reason when aborted', async () => {
+    const stop = new AbortController();
+    const server = await startServer(() => stop.abort(new Error('changed my mind')));
+    await expect(clientFor(server.port).get(configMaps, 'a', { signal: stop.signal })).rejects.toThrow(
+      'changed my mind',
+    );
+  });
+
+  it('does not show the text of an answer that is no JSON', async () => {
+    const server = await startServer((_request, response) => {
+      response.writeHead(200);
+      response.end('{"data":{"password":"hunter2"');
+    });
+    const failure = await failureOf(clientFor(server.port).get(secrets, 'a'));
+    expect((failure as Error).message).toContain('the answer is not JSON');
+    expect(inspect(failure, { depth: 9 })).not.toContain('hunter2');
+  });
+
+  it.each(['', '.', '..'])('refuses the name "%s", which would be another path', async (name) => {
+    await expect(clientFor(1).get(configMaps, name)).rejects.toThrow('cannot be the name');
+  });
+});
