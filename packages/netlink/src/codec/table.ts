@@ -53,6 +53,7 @@ interface Compiled {
   readonly presence: boolean;
   /** The attribute beside it that must be decoded first. */
   readonly after: string | undefined;
+  readonly skipped: boolean;
 }
 
 type Bag = Record<string, unknown> & { unknown?: UnknownAttribute[] };
@@ -66,17 +67,23 @@ export class Table<F extends Fields = Fields> implements Type<Values<F>, Inputs<
   readonly #byId: (Compiled | undefined)[] = [];
   readonly #byKey = new Map<string, Compiled>();
 
-  constructor(name: string, fields: F) {
+  constructor(name: string, fields: F, skip: readonly (keyof F)[] = []) {
     this.name = name;
     this.fields = fields;
     for (const [key, { id, type, many }] of Object.entries(fields)) {
       const presence = type.max === 0;
       const after = (type as Partial<Select<unknown, unknown>>).key;
-      const compiled: Compiled = { key, id, wire: type.nested ? id | NESTED : id, type, many, presence, after };
+      const wire = type.nested ? id | NESTED : id;
+      const compiled: Compiled = { key, id, wire, type, many, presence, after, skipped: skip.includes(key) };
       this.#byId[id] ??= compiled;
       this.#byKey.set(key, compiled);
     }
     for (let id = 0; id < this.#byId.length; id++) this.#byId[id] ??= undefined;
+  }
+
+  /** The same table for those who do not want some attributes: they are not decoded at all, which is quick. */
+  without(...keys: (keyof F)[]): Table<F> {
+    return new Table(this.name, this.fields, keys);
   }
 
   write(w: Writer, value: Inputs<F>): void {
@@ -119,11 +126,13 @@ export class Table<F extends Fields = Fields> implements Type<Values<F>, Inputs<
     let at = start;
     while (at + 4 <= end) {
       const length = view.getUint16(at, LITTLE);
-      if (length < 4 || at + length > end) return;
+      if (length < 4 || at + length > end) break;
       const id = view.getUint16(at + 2, LITTLE) & TYPE_MASK;
       const field = id < byId.length ? byId[id] : undefined;
       const size = length - 4;
-      if (field === undefined || size < field.type.min || size > field.type.max) {
+      if (field?.skipped === true) {
+        // asked for without it
+      } else if (field === undefined || size < field.type.min || size > field.type.max) {
         if (size > 0 || field === undefined) keepUnknown(r, out, id, at + 4, at + length);
       } else if (field.many) {
         const item = field.type.read(r, at + 4, at + length, out);

@@ -2,6 +2,7 @@
  * How a family reaches the kernel: at once, or collected for one send. Families are written against this, so each verb exists
  * once and works in both.
  */
+import { setImmediate } from 'node:timers/promises';
 import type { Message } from '../codec/message.ts';
 import type { NetlinkError } from '../wire/error.ts';
 import type { Request } from '../wire/request.ts';
@@ -18,6 +19,14 @@ export interface Channel {
   get<Out>(request: Request, answer: Message<Out, never>): Out;
   dump<Out>(request: Request, answer: Message<Out, never>): Out[];
   dumpChunks<Out>(request: Request, answer: Message<Out, never>): Generator<Out[], void, void>;
+}
+
+/** Gives other work a turn between two datagrams of a dump, so that a long one does not hold up the event loop. */
+export async function* unhurried<T>(chunks: Generator<T, void, void>): AsyncGenerator<T, void, void> {
+  for (const chunk of chunks) {
+    yield chunk;
+    await setImmediate();
+  }
 }
 
 export function directChannel(socket: Socket): Channel {

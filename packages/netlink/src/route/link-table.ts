@@ -2,7 +2,7 @@
 import { message } from '../codec/message.ts';
 import { pad, struct } from '../codec/struct.ts';
 import { attr, many, select, table } from '../codec/table.ts';
-import { bool8, bytes, i32, mac, text, u16, u32, u64, u8, type Type } from '../codec/type.ts';
+import { bool8, bytes, i32, ip6, mac, packed, text, u16, u32, u64, u64big, u8, type Type } from '../codec/type.ts';
 import { linkKinds, portKinds } from './link-kinds.ts';
 
 export const linkHeader = struct({
@@ -52,17 +52,41 @@ const kinds: Record<string, Type<unknown, unknown>> = { ...linkKinds };
 const linkinfo = table('linkinfo', {
   kind: attr(1, text),
   data: attr(2, select<object>('kind', kinds)),
+  xstats: attr(3, bytes),
   portKind: attr(4, text),
   port: attr(5, select<object>('portKind', portKinds)),
 });
 
 const afSpec = table('afSpec', {
-  inet: attr(2, table('inet', { conf: attr(1, bytes) })),
+  inet: attr(2, table('inet', { conf: attr(1, packed(u32)) })),
   inet6: attr(
     10,
-    table('inet6', { flags: attr(1, u32), conf: attr(2, bytes), token: attr(7, bytes), addrGenMode: attr(8, u8) }),
+    table('inet6', {
+      flags: attr(1, u32),
+      conf: attr(2, packed(i32)),
+      stats: attr(3, packed(u64big)),
+      icmp6Stats: attr(6, packed(u64big)),
+      token: attr(7, ip6),
+      cacheInfo: attr(5, struct({ maxReassemblyLength: u32, updated: u32, reachableTime: u32, retransTime: u32 })),
+      addrGenMode: attr(8, u8),
+      raMtu: attr(9, u32),
+    }),
   ),
 });
+
+const xdp = table('xdp', {
+  fd: attr(1, i32),
+  attached: attr(2, u8),
+  flags: attr(3, u32),
+  programId: attr(4, u32),
+  driverProgramId: attr(5, u32),
+  genericProgramId: attr(6, u32),
+  hardwareProgramId: attr(7, u32),
+  expectedFd: attr(8, i32),
+});
+
+/** `struct rtnl_link_ifmap`: where old hardware sits. */
+const hardwareMap = struct({ start: u64big, end: u64big, base: u64big, irq: u16, dma: u8, port: u8, pad1: pad(4) });
 
 export const linkAttributes = table('link', {
   address: attr(1, mac),
@@ -71,13 +95,18 @@ export const linkAttributes = table('link', {
   mtu: attr(4, u32),
   link: attr(5, u32),
   qdisc: attr(6, text),
+  stats32: attr(7, packed(u32)),
   master: attr(10, u32),
+  protInfo: attr(12, bytes),
   txqlen: attr(13, u32),
+  hardwareMap: attr(14, hardwareMap),
+  weight: attr(15, u32),
   operstate: attr(16, u8),
   linkmode: attr(17, u8),
   linkinfo: attr(18, linkinfo),
   netnsPid: attr(19, u32),
   alias: attr(20, text),
+  numVf: attr(21, u32),
   stats: attr(23, linkStats),
   afSpec: attr(26, afSpec),
   group: attr(27, u32),
@@ -87,23 +116,51 @@ export const linkAttributes = table('link', {
   numTxQueues: attr(31, u32),
   numRxQueues: attr(32, u32),
   carrier: attr(33, bool8),
+  physicalPortId: attr(34, bytes),
   carrierChanges: attr(35, u32),
+  physicalSwitchId: attr(36, bytes),
   linkNetnsid: attr(37, i32),
+  physicalPortName: attr(38, text),
   protoDown: attr(39, bool8),
   gsoMaxSegs: attr(40, u32),
   gsoMaxSize: attr(41, u32),
+  xdp: attr(43, xdp),
+  event: attr(44, u32),
   newNetnsid: attr(45, i32),
   targetNetnsid: attr(46, i32),
+  carrierUpCount: attr(47, u32),
+  carrierDownCount: attr(48, u32),
   newIfindex: attr(49, i32),
   minMtu: attr(50, u32),
   maxMtu: attr(51, u32),
   propList: attr(52, table('propList', { altNames: many(53, text) })),
   altName: attr(53, text),
   permanentAddress: attr(54, mac),
+  protoDownReason: attr(55, table('protoDownReason', { mask: attr(1, u32), value: attr(2, u32) })),
+  parentDeviceName: attr(56, text),
+  parentBusName: attr(57, text),
+  groMaxSize: attr(58, u32),
+  tsoMaxSize: attr(59, u32),
+  tsoMaxSegs: attr(60, u32),
   allmulti: attr(61, u32),
+  devlinkPort: attr(62, bytes),
+  gsoIpv4MaxSize: attr(63, u32),
+  groIpv4MaxSize: attr(64, u32),
+  dpllPin: attr(65, bytes),
+  maxPacingOffloadHorizon: attr(66, u32),
+  netnsImmutable: attr(67, bool8),
+  headroom: attr(68, u16),
+  tailroom: attr(69, u16),
 });
 
 export const linkMessage = message('link', linkHeader, linkAttributes);
+
+/** Without what is large and seldom wanted; most of a dump's bytes are these. */
+export const briefLinkMessage = message(
+  'link',
+  linkHeader,
+  linkAttributes.without('stats', 'stats32', 'afSpec', 'hardwareMap', 'xdp', 'devlinkPort', 'dpllPin'),
+);
 
 /** The other end: a link message as an attribute, header and all. */
 const peer: Type<object> & { readonly message: typeof linkMessage } = {

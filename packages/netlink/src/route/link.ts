@@ -2,9 +2,9 @@
 import type { InOf, OutOf } from '../codec/type.ts';
 import { LITTLE } from '../codec/writer.ts';
 import { NLM_F_CREATE, NLM_F_ECHO, NLM_F_EXCL, request } from '../wire/request.ts';
-import type { Channel, LinkRef } from './channel.ts';
+import { unhurried, type Channel, type LinkRef } from './channel.ts';
 import type { linkKinds, portKinds } from './link-kinds.ts';
-import { linkMessage, type linkAttributes, type linkHeader } from './link-table.ts';
+import { briefLinkMessage, linkMessage, type linkAttributes, type linkHeader } from './link-table.ts';
 import { IFF_UP, RTM_DELLINK, RTM_DELLINKPROP, RTM_GETLINK, RTM_NEWLINK, RTM_NEWLINKPROP } from './numbers.ts';
 
 type Tables = typeof linkKinds;
@@ -80,7 +80,7 @@ type SeenPort =
   | { portKind?: undefined; port?: undefined };
 
 /** A link as the kernel shows it. Kinds without a table here are `otherKind`, and hardware has neither. */
-export type Link = Seen & { name: string; up: boolean; altNames: string[] } & SeenKind & SeenPort;
+export type Link = Seen & { name: string; up: boolean; altNames?: string[] } & SeenKind & SeenPort;
 
 const SKIP_STATS = 8;
 
@@ -109,15 +109,15 @@ export function linkFamily(channel: Channel) {
     return out;
   }
 
-  function get(ref: LinkRef, options: { stats?: boolean } = {}): Link {
+  function get(ref: LinkRef, options: { readonly details?: boolean } = {}): Link {
     const which = typeof ref === 'number' ? { index: ref } : { name: ref };
-    const extMask = options.stats === true ? 0 : SKIP_STATS;
-    return toLink(channel.get(request('link.get', RTM_GETLINK, 0, linkMessage, { ...which, extMask }), linkMessage));
+    const { extMask, answer } = amount(options.details);
+    return toLink(channel.get(request('link.get', RTM_GETLINK, 0, linkMessage, { ...which, extMask }), answer));
   }
 
   const listRequest = (options: ListLinks) =>
     request('link.list', RTM_GETLINK, 0, linkMessage, {
-      extMask: options.stats === true ? 0 : SKIP_STATS,
+      extMask: amount(options.details).extMask,
       master: options.master === undefined ? undefined : indexOf(options.master),
       linkinfo: options.kind === undefined ? undefined : { kind: options.kind },
     });
@@ -143,7 +143,13 @@ export function linkFamily(channel: Channel) {
     },
     get,
     list(options: ListLinks = {}): Link[] {
-      return channel.dump(listRequest(options), linkMessage).map(toLink);
+      return channel.dump(listRequest(options), amount(options.details).answer).map(toLink);
+    },
+    /** The same in pieces, for namespaces with very many links: other work may happen between two of them. */
+    async *stream(options: ListLinks = {}): AsyncGenerator<Link[], void, void> {
+      for await (const chunk of unhurried(channel.dumpChunks(listRequest(options), amount(options.details).answer))) {
+        yield chunk.map(toLink);
+      }
     },
     addAltNames(ref: LinkRef, altNames: readonly string[]): void {
       const change = { index: indexOf(ref), propList: { altNames } };
@@ -168,23 +174,32 @@ export type LinkFamily = ReturnType<typeof linkFamily>;
 export interface ListLinks {
   readonly master?: LinkRef;
   readonly kind?: string;
-  /** Counters cost the kernel more than the rest, so they come only when asked for. */
-  readonly stats?: boolean;
+  /** With `stats`, `afSpec` and `xdp`: three quarters of the bytes, so only when asked for. */
+  readonly details?: boolean;
 }
 
+function amount(details: boolean | undefined) {
+  return details === true ? { extMask: 0, answer: linkMessage } : { extMask: SKIP_STATS, answer: briefLinkMessage };
+}
+
+/** Changes the decoded value in place: a copy of so many properties costs more than decoding them. */
 export function toLink(seen: OutOf<typeof linkHeader> & OutOf<typeof linkAttributes>): Link {
-  const { linkinfo, propList, ...rest } = seen;
-  const out: Record<string, unknown> = rest;
+  const out = seen as Record<string, unknown>;
+  const { linkinfo, propList } = seen;
   out['up'] = (seen.flags & IFF_UP) !== 0;
-  out['altNames'] = propList?.altNames ?? [];
-  if (linkinfo?.kind !== undefined) {
-    if (linkinfo.data instanceof Uint8Array) out['otherKind'] = linkinfo.kind;
-    else out['kind'] = linkinfo.kind;
-    if (linkinfo.data !== undefined) out['data'] = linkinfo.data;
+  if (propList !== undefined) {
+    out['propList'] = undefined;
+    out['altNames'] = propList.altNames;
   }
-  if (linkinfo?.portKind !== undefined && !(linkinfo.port instanceof Uint8Array)) {
-    out['portKind'] = linkinfo.portKind;
-    out['port'] = linkinfo.port;
+  if (linkinfo !== undefined) {
+    out['linkinfo'] = undefined;
+    const { kind, data, portKind, port } = linkinfo;
+    if (kind !== undefined) out[data instanceof Uint8Array ? 'otherKind' : 'kind'] = kind;
+    if (data !== undefined) out['data'] = data;
+    if (portKind !== undefined && !(port instanceof Uint8Array)) {
+      out['portKind'] = portKind;
+      out['port'] = port;
+    }
   }
   return out as unknown as Link;
 }
