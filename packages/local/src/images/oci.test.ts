@@ -1,6 +1,7 @@
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { chmod, mkdtemp, readFile, readdir, rm, truncate, utimes, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, readdir, rm, truncate, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -124,6 +125,16 @@ describe('packTar', () => {
 });
 
 describe('inspectOciArchive', () => {
+  it('reads an archive that another tar wrote', async () => {
+    const { out, digest } = await writeOciArchive(await sample());
+    const unpacked = join(folder, 'layout');
+    const other = join(folder, 'other.tar');
+    await mkdir(unpacked);
+    execFileSync('tar', ['-xf', out, '-C', unpacked]);
+    execFileSync('tar', ['-cf', other, '-C', unpacked, '.']);
+    await expect(inspectOciArchive(other)).resolves.toMatchObject({ name, digest });
+  });
+
   it('refuses a cut archive', async () => {
     const { out, sizeBytes } = await writeOciArchive(await sample());
     await truncate(out, sizeBytes / 2);

@@ -1,4 +1,5 @@
 /** Tar archives as streams, always the same bytes for the same entries. The only importer of tar-stream. */
+import { posix } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { extract, pack, type Header, type Pack } from 'tar-stream';
@@ -48,7 +49,9 @@ export async function* readTar(source: Readable): AsyncGenerator<TarMember> {
   feeding.catch((error: unknown) => tar.destroy(error instanceof Error ? error : new Error(String(error))));
   for await (const entry of tar) {
     const { name, type, size } = entry.header;
-    yield { path: name, type, sizeBytes: size, header: entry.header, body: entry as AsyncIterable<Buffer> };
+    // Other writers put "./" in front, or a slash behind.
+    const path = posix.normalize(name).replace(/\/$/, '');
+    yield { path, type, sizeBytes: size, header: entry.header, body: entry as AsyncIterable<Buffer> };
     entry.resume();
   }
   await feeding;

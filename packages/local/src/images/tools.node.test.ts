@@ -102,6 +102,9 @@ disabled_plugins = ['io.containerd.cri.v1.images', 'io.containerd.cri.v1.runtime
   });
   afterAll(async () => {
     if (!containerd?.pid) return;
+    // A test that failed half-way leaves a task, and its shim would outlive containerd.
+    for (const id of (await ctr('tasks', 'ls', '-q')).split('\n').filter(Boolean))
+      await ctr('tasks', 'rm', '--force', id);
     const closed = once(containerd, 'close');
     containerd.kill('SIGTERM');
     await closed;
@@ -119,16 +122,26 @@ disabled_plugins = ['io.containerd.cri.v1.images', 'io.containerd.cri.v1.runtime
     expect(out).toMatch(/^65532\n1: lo/);
   });
 
-  it('runs pause until it is told to end', async () => {
-    const out = join(folder, 'pause.tar');
-    const pause = 'podloom.local/pause:test';
-    await pauseImage({ out, name: pause, program: found.path('pause') });
+  it.each([
+    ['pause', async (out: string, image: string) => pauseImage({ out, name: image, program: found.path('pause') })],
+    ['tools', async (out: string, image: string) => toolsImage({ out, name: image })],
+  ])('runs %s without a command until it is told to end', async (id, build) => {
+    const out = join(folder, `${id}-idle.tar`);
+    const image = `podloom.local/${id}:idle`;
+    await build(out, image);
     await ctr('images', 'import', out);
-    await ctr('run', ...runFlags, '--detach', pause, 'podloom-pause');
-    expect(await ctr('tasks', 'ls')).toMatch(/podloom-pause\s+\d+\s+RUNNING/);
-    await ctr('tasks', 'kill', '--signal', 'SIGTERM', 'podloom-pause');
-    await vi.waitFor(async () => expect(await ctr('tasks', 'ls')).toMatch(/podloom-pause\s+\d+\s+STOPPED/), 10_000);
-    await ctr('tasks', 'rm', 'podloom-pause');
-    await ctr('containers', 'rm', 'podloom-pause');
+    await ctr('run', ...runFlags, '--detach', image, id);
+    expect(await ctr('tasks', 'ls')).toMatch(new RegExp(`${id}\\s+\\d+\\s+RUNNING`));
+    // A signal that comes before the program asks for signals is lost to process 1, so it is sent until it is heard.
+    await vi.waitFor(
+      async () => {
+        const tasks = await ctr('tasks', 'ls');
+        if (tasks.includes('RUNNING')) await ctr('tasks', 'kill', '--signal', 'SIGTERM', id);
+        expect(tasks).toMatch(new RegExp(`${id}\\s+\\d+\\s+STOPPED`));
+      },
+      { timeout: 10_000, interval: 100 },
+    );
+    await ctr('tasks', 'rm', id);
+    await ctr('containers', 'rm', id);
   });
 });
