@@ -3,9 +3,8 @@ import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bundle } from './bundle.ts';
@@ -20,8 +19,7 @@ let root: string;
 
 /** Stands in for the command line where a test must see what is behind it. */
 function probe(): string {
-  const require = createRequire(join(import.meta.dirname, '../../packages/netlink/package.json'));
-  const koffi = join(dirname(require.resolve('koffi')), 'index.js');
+  const koffi = join(import.meta.dirname, '../../node_modules/koffi/index.js');
   return `import koffi from ${JSON.stringify(koffi)};
     import { lookup } from 'node:dns/promises';
     const getpid = koffi.load('libc.so.6').func('int getpid()');

@@ -20,7 +20,9 @@ afterEach(async () => {
 
 describe('sharedLibraries', () => {
   it('finds for this Node what the loader itself would load', () => {
-    const listed = execFileSync('ldd', [process.execPath], { encoding: 'utf8' });
+    // The loader lists and does not start the program: what ldd(1) does.
+    const env = { LD_TRACE_LOADED_OBJECTS: '1' };
+    const listed = execFileSync(process.execPath, { encoding: 'utf8', env });
     const expected = [...listed.matchAll(/^\t(\S+) /gm)]
       .map(([, name]) => basename(name!))
       .filter((n) => !n.includes('vdso'));
