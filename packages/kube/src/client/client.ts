@@ -4,17 +4,9 @@
  *
  * How the requests travel is in transport.ts; caches and controllers are built on top, elsewhere in this package.
  */
-import type { KubeObject, ObjectMeta } from '@podloom/api';
+import type { KubeObject, ObjectMeta, Resource } from '@podloom/api';
 
-/** Where a kind lives on the server. The type parameter is the object's type and exists only for the compiler. */
-export interface Resource<T extends KubeObject = KubeObject> {
-  readonly group: string;
-  readonly version: string;
-  readonly plural: string;
-  readonly kind: string;
-  readonly namespaced: boolean;
-  readonly __type?: T;
-}
+export type { Resource };
 
 export interface List<T> {
   apiVersion: string;

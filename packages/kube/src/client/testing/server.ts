@@ -76,12 +76,22 @@ export function listen(server: Server): Promise<number> {
   });
 }
 
+export interface Freezer {
+  readonly port: number;
+  freeze(): void;
+  thaw(): void;
+  /** How many connections there have been. */
+  connections(): number;
+}
+
 /** Passes bytes on until `freeze`: from then on the connection is open on both sides, and dead. */
-export async function startFreezer(targetPort: number): Promise<{ port: number; freeze(): void; thaw(): void }> {
+export async function startFreezer(targetPort: number, targetHost = '127.0.0.1'): Promise<Freezer> {
   let frozen = false;
+  let connections = 0;
   const sockets = new Set<Socket>();
   const server = createServer((client) => {
-    const target = connect(targetPort, '127.0.0.1');
+    connections += 1;
+    const target = connect(targetPort, targetHost);
     for (const [from, to] of [[client, target] as const, [target, client] as const]) {
       sockets.add(from);
       from.on('data', (chunk) => {
@@ -96,7 +106,7 @@ export async function startFreezer(targetPort: number): Promise<{ port: number; 
     sockets.forEach((socket) => socket.destroy());
     server.close();
   });
-  return { port, freeze: () => (frozen = true), thaw: () => (frozen = false) };
+  return { port, freeze: () => (frozen = true), thaw: () => (frozen = false), connections: () => connections };
 }
 
 interface ConfigOptions {
