@@ -1,9 +1,27 @@
 /** The door of the package. It runs in the browser: no Node built-ins behind it. */
+export { customResourceDefinition, objectSchema } from './crd.ts';
+export type { CustomResourceDefinition } from './crd.ts';
 export { Bug, Conflict, InvalidInput, PodloomError, Unavailable } from './errors.ts';
 export { defineKind } from './kind.ts';
-export type { Kind, ObjectOf } from './kind.ts';
+export type { Kind, ObjectOf, PrinterColumn } from './kind.ts';
+export { kindOf, kinds } from './kinds.ts';
+export { additionalNetworkKind } from './kinds/additionalnetwork.ts';
+export type { AdditionalNetwork, AdditionalNetworkSpec, AdditionalNetworkStatus } from './kinds/additionalnetwork.ts';
+export { bridgeFinalizer, bridgeKind } from './kinds/bridge.ts';
+export type { Bridge, BridgeSpec, BridgeStatus } from './kinds/bridge.ts';
 export { ipPoolKind } from './kinds/ippool.ts';
 export type { IPAllocation, IPPool, IPPoolSpec, IPPoolSpecInput, IPPoolStatus } from './kinds/ippool.ts';
+export { networkKind } from './kinds/network.ts';
+export type { Network, NetworkSpec, NetworkStatus } from './kinds/network.ts';
+export { networkAttachmentDefinitionKind } from './kinds/networkattachmentdefinition.ts';
+export type {
+  NetworkAttachmentDefinition,
+  NetworkAttachmentDefinitionSpec,
+} from './kinds/networkattachmentdefinition.ts';
+export { networkGrantKind } from './kinds/networkgrant.ts';
+export type { NetworkGrant, NetworkGrantSpec, NetworkGrantStatus } from './kinds/networkgrant.ts';
+export { podConfigFinalizer, podConfigKind, podConfigLabel } from './kinds/podconfig.ts';
+export type { NetworkAttachment, PodConfig, PodConfigSpec, PodConfigStatus } from './kinds/podconfig.ts';
 export { nodeLabel, podNetworkKind } from './kinds/podnetwork.ts';
 export type {
   PodInterface,
@@ -14,6 +32,10 @@ export type {
   PodNetworkStatus,
   PrimaryLinkState,
 } from './kinds/podnetwork.ts';
+export { podNetworkConfigFinalizer, podNetworkConfigKind, podNetworkConfigLabel } from './kinds/podnetworkconfig.ts';
+export type { PodNetworkConfig, PodNetworkConfigSpec, PodNetworkConfigStatus } from './kinds/podnetworkconfig.ts';
+export { primaryNetworkKind } from './kinds/primarynetwork.ts';
+export type { PrimaryNetwork, PrimaryNetworkSpec, PrimaryNetworkStatus } from './kinds/primarynetwork.ts';
 export type {
   Condition,
   KubeList,

@@ -30,6 +30,8 @@ export interface KindDeclaration<Spec extends z.ZodType, Status extends z.ZodTyp
   readonly specRequired: boolean;
   readonly printerColumns: readonly PrinterColumn[];
   readonly selectableFields?: readonly string[];
+  /** Where the name becomes the value of a label, which is shorter than a name may be. */
+  readonly nameMaxLength?: number;
   /** The group is another project's, whose installation may be there first. */
   readonly foreign?: true;
 }
@@ -47,7 +49,7 @@ export interface Kind<
 }
 
 /** The object as the API server returns it, defaults filled in. */
-export type ObjectOf<K extends { readonly resource: Resource }> = NonNullable<K['resource']['__object']>;
+export type ObjectOf<K extends { readonly resource: Resource }> = NonNullable<K['resource']['__type']>;
 
 export function defineKind<Spec extends z.ZodType, Status extends z.ZodType | undefined>(
   declaration: KindDeclaration<Spec, Status>,
@@ -57,7 +59,12 @@ export function defineKind<Spec extends z.ZodType, Status extends z.ZodType | un
   const schema = z.looseObject({
     apiVersion: z.literal(apiVersion),
     kind: z.literal(kind),
-    metadata: z.looseObject({}),
+    metadata: z.looseObject({
+      name: z
+        .string()
+        .max(declaration.nameMaxLength ?? 253)
+        .optional(),
+    }),
     spec: specRequired ? spec : spec.optional(),
     ...(status === undefined ? {} : { status: status.optional() }),
   });

@@ -69,12 +69,12 @@ export interface KubeList<T> {
   readonly items: readonly T[];
 }
 
-/** Where a kind lives in the API. `__object` never has a value: it lets a client infer the object's type from the descriptor. */
+/** Where a kind lives in the API. `__type` never has a value: it lets a client infer the object's type from the descriptor. */
 export interface Resource<T extends KubeObject = KubeObject> {
   readonly group: string;
   readonly version: string;
   readonly plural: string;
   readonly kind: string;
   readonly namespaced: boolean;
-  readonly __object?: T;
+  readonly __type?: T;
 }

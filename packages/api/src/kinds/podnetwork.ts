@@ -5,13 +5,17 @@
 import { z } from 'zod';
 import { defineKind, type ObjectOf } from '../kind.ts';
 import {
+  ageColumn,
+  alias,
   conditions,
   interfaceAddress,
   linkName,
   linkType,
+  listMap,
   macAddress,
   mtu,
   observedGeneration,
+  readyColumn,
   route,
   sysctls,
   text,
@@ -68,7 +72,7 @@ const podInterface = ruled(
     macAddress: macAddress(
       'MAC address of the link in the pod. Left out, it is derived from network and address.',
     ).optional(),
-    alias: text(255, 'Description of the link as the tenant asked for it.').optional(),
+    alias: alias('Description of the link as the tenant asked for it.').optional(),
     addresses: addresses('Addresses of the link in the pod, each with its prefix length.').default([]),
     routes: routes('Routes in the pod over this link.').default([]),
   }),
@@ -101,10 +105,7 @@ const spec = ruled(
       .max(64)
       .describe('metadata.uid of the pod. A pod that comes back under the same name gets a new PodNetwork.'),
     nodeName: z.string().min(1).max(253).describe('Node that the pod runs on, whose agent carries this out.'),
-    interfaces: z
-      .array(podInterface)
-      .max(64)
-      .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['key'] })
+    interfaces: listMap(podInterface, ['key'], 64)
       .default([])
       .describe('Interfaces that the pod is to have besides those of the CNI plugin.'),
     primary: primary.optional(),
@@ -145,30 +146,29 @@ const status = z
       .min(1)
       .describe('Process id on the node of the container that names and namespace were taken from.')
       .optional(),
-    interfaces: z
-      .array(
-        z
-          .object({
-            key: interfaceKey('Identity of the interface, as in spec.'),
-            name: text(15, 'Name of the link in the pod. Chosen once, stays for the life of the pod.').optional(),
-            hostName: text(15, 'Name of the peer on the node.').optional(),
-            macAddress: text(17, 'MAC address of the link in the pod.').optional(),
-            mtuBytes: z.int().min(0).describe('MTU of the link in bytes.').optional(),
-            addresses: addresses('Addresses that the link has.').optional(),
-            bridgeDevice: text(15, 'Bridge on the node that the peer is a port of.').optional(),
-            state: z
-              .enum(['Attached', 'Pending', 'Failed', 'Removing'])
-              .describe(
-                'Attached: as declared. Pending: not yet. Failed: see reason. Removing: no longer declared, being taken away.',
-              ),
-            reason: text(256, 'One word for programs: why the state is as it is.').optional(),
-            message: text(4096, 'A sentence for people.').optional(),
-            since: time('When the state last changed.').optional(),
-          })
-          .describe('One interface as it was observed.'),
-      )
-      .max(128)
-      .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['key'] })
+    interfaces: listMap(
+      z
+        .object({
+          key: interfaceKey('Identity of the interface, as in spec.'),
+          name: text(15, 'Name of the link in the pod. Chosen once, stays for the life of the pod.').optional(),
+          hostName: text(15, 'Name of the peer on the node.').optional(),
+          macAddress: text(17, 'MAC address of the link in the pod.').optional(),
+          mtuBytes: z.int().min(0).describe('MTU of the link in bytes.').optional(),
+          addresses: addresses('Addresses that the link has.').optional(),
+          bridgeDevice: text(15, 'Bridge on the node that the peer is a port of.').optional(),
+          state: z
+            .enum(['Attached', 'Pending', 'Failed', 'Removing'])
+            .describe(
+              'Attached: as declared. Pending: not yet. Failed: see reason. Removing: no longer declared, being taken away.',
+            ),
+          reason: text(256, 'One word for programs: why the state is as it is.').optional(),
+          message: text(4096, 'A sentence for people.').optional(),
+          since: time('When the state last changed.').optional(),
+        })
+        .describe('One interface as it was observed.'),
+      ['key'],
+      128,
+    )
       .describe('Interfaces as they were observed in the pod.')
       .optional(),
     primary: z
@@ -200,14 +200,8 @@ export const podNetworkKind = defineKind({
   printerColumns: [
     { name: 'Node', type: 'string', jsonPath: '.spec.nodeName', description: 'Node that the pod runs on' },
     { name: 'Networks', type: 'string', jsonPath: '.status.networks', description: 'Links that are attached' },
-    {
-      name: 'Ready',
-      type: 'string',
-      jsonPath: ".status.conditions[?(@.type=='Ready')].status",
-      description: 'Whether all is as declared',
-    },
-    { name: 'Reason', type: 'string', jsonPath: ".status.conditions[?(@.type=='Ready')].reason", description: 'Why' },
-    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp', description: 'Time since it was made' },
+    ...readyColumn,
+    ageColumn,
   ],
   selectableFields: ['.spec.nodeName', '.spec.podUid'],
 });

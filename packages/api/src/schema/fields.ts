@@ -3,7 +3,8 @@
  * API server estimates the cost of each rule from those bounds and refuses a CRD that could cost too much.
  */
 import { z } from 'zod';
-import { isCidr, isIp, parseCidr } from './ip.ts';
+import type { PrinterColumn } from '../kind.ts';
+import { cidrContains, isCidr, isIp, parseCidr } from './ip.ts';
 import { ruled } from './rule.ts';
 
 /** What the kernel can make; a node that lacks one says so in a condition. Names as `ip link add type` takes them. */
@@ -40,7 +41,36 @@ export type LinkType = (typeof linkTypes)[number];
 
 export const linkType = (description: string) => z.enum(linkTypes).describe(description);
 
+/** A list whose items are told apart by some of their fields. The API server refuses a second item with the same ones. */
+export function listMap<S extends z.ZodObject>(
+  item: S,
+  keys: readonly (keyof z.output<S> & string)[],
+  maxItems: number,
+) {
+  return z
+    .array(item)
+    .max(maxItems)
+    .refine((items) => new Set(items.map((one) => JSON.stringify(keys.map((key) => one[key])))).size === items.length, {
+      message: `Duplicate value: two items have the same ${keys.join(' and ')}`,
+    })
+    .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': [...keys] });
+}
+
 export const text = (maxLength: number, description: string) => z.string().max(maxLength).describe(description);
+
+/** Half of what the kernel keeps for an alias, because the mark of the owner stands in it as well. */
+export const alias = (description: string) =>
+  ruled(
+    z
+      .string()
+      .max(128)
+      .regex(/^\P{Cc}*$/u),
+    {
+      cel: 'bytes(self).size() <= 128',
+      holds: (value) => new TextEncoder().encode(value).length <= 128,
+      message: 'must be at most 128 bytes',
+    },
+  ).describe(description);
 
 /** As dev_valid_name() in the kernel: at most 15 bytes, not characters; CEL's size() of a string would count characters. */
 export const linkName = (description: string) =>
@@ -65,6 +95,22 @@ export const cidr = (description: string) =>
       message: 'must be a range, not an address in it: the bits after the prefix must be zero',
     },
   ).describe(description);
+
+/** No pod can use an address of these as its own. */
+const unusable = ['0.0.0.0/8', '127.0.0.0/8', '224.0.0.0/3', '::/128', '::1/128', 'ff00::/8'];
+
+/** A range that pods get addresses from, as opposed to one that a route leads to. */
+export const networkCidr = (description: string) =>
+  ruled(cidr(description), {
+    cel: `!isCIDR(self) || (cidr(self).prefixLength() > 0 && [${unusable.map((range) => `'${range}'`).join(', ')}].all(u, !cidr(u).containsCIDR(self)))`,
+    holds: (value) =>
+      !isCidr(value) ||
+      (parseCidr(value).prefixLength > 0 &&
+        unusable.every(
+          (range) => !cidrContains(range, value) || parseCidr(value).prefixLength < parseCidr(range).prefixLength,
+        )),
+    message: 'must be a range that pods can have addresses of: not everything, loopback, multicast or reserved',
+  });
 
 /** An address with its prefix length: 192.168.100.2/24. */
 export const interfaceAddress = (description: string) =>
@@ -133,30 +179,94 @@ export const sysctls = (description: string) =>
     },
   ).describe(description);
 
-export const conditions = z
-  .array(
-    z
-      .object({
-        type: z
-          .string()
-          .max(316)
-          .regex(/^[A-Za-z][-A-Za-z0-9_./]*$/)
-          .describe('Aspect of the object, such as Ready.'),
-        status: z.enum(['True', 'False', 'Unknown']).describe('Whether the condition holds.'),
-        observedGeneration: z.int().min(0).describe('metadata.generation that this was found for.').optional(),
-        lastTransitionTime: time('When the status last changed.'),
-        reason: z
-          .string()
-          .min(1)
-          .max(1024)
-          .regex(/^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/)
-          .describe('One word for programs: why the condition is as it is.'),
-        message: text(32768, 'A sentence for people: what is the case and what to do about it.'),
-      })
-      .describe('One aspect of the state of the object.'),
-  )
-  .max(32)
-  .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] })
-  .describe('What is known about the object, as Kubernetes has conditions.');
+export const conditions = listMap(
+  z
+    .object({
+      type: z
+        .string()
+        .max(316)
+        .regex(/^[A-Za-z][-A-Za-z0-9_./]*$/)
+        .describe('Aspect of the object, such as Ready.'),
+      status: z.enum(['True', 'False', 'Unknown']).describe('Whether the condition holds.'),
+      observedGeneration: z.int().min(0).describe('metadata.generation that this was found for.').optional(),
+      lastTransitionTime: time('When the status last changed.'),
+      reason: z
+        .string()
+        .min(1)
+        .max(1024)
+        .regex(/^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/)
+        .describe('One word for programs: why the condition is as it is.'),
+      message: text(32768, 'A sentence for people: what is the case and what to do about it.'),
+    })
+    .describe('One aspect of the state of the object.'),
+  ['type'],
+  32,
+).describe('What is known about the object, as Kubernetes has conditions.');
 
 export const observedGeneration = z.int().min(0).describe('metadata.generation that this status was made for.');
+
+export const phase = z
+  .enum(['unset', 'configuring', 'configured'])
+  .describe(
+    'unset: not looked at yet. configuring: some pod is not as declared. configured: all selected pods are as declared.',
+  );
+
+export const configList = z
+  .array(
+    text(
+      1024,
+      'One link, as {podVethName:pc02841804 podIPAddr:192.168.100.2/24 peerVethName:hpc02841804 bridge:pcbr0}.',
+    ),
+  )
+  .max(256)
+  .describe('What was configured, one line a link.');
+
+export const labelSelector = (description: string) =>
+  z
+    .object({
+      matchLabels: z
+        .record(z.string(), text(63, 'Value of the label.'))
+        .meta({ maxProperties: 64 })
+        .describe('Labels that must all be there with these values.')
+        .optional(),
+      matchExpressions: z
+        .array(
+          ruled(
+            z.object({
+              key: text(317, 'Name of the label.').min(1),
+              operator: z.enum(['In', 'NotIn', 'Exists', 'DoesNotExist']).describe('How the label is compared.'),
+              values: z.array(text(63, 'A value.')).max(64).describe('Values for In and NotIn.').optional(),
+            }),
+            {
+              cel: `(self.operator in ['In', 'NotIn']) == (has(self.values) && size(self.values) > 0)`,
+              holds: ({ operator, values }) =>
+                (operator === 'In' || operator === 'NotIn') === (values ?? []).length > 0,
+              message: 'In and NotIn need values, Exists and DoesNotExist have none',
+              fieldPath: '.values',
+            },
+          ).describe('One comparison.'),
+        )
+        .max(32)
+        .describe('Comparisons that must all hold.')
+        .optional(),
+    })
+    .describe(description);
+
+export const selectedPods = z.int().min(0).describe('Running pods that are selected.');
+
+export const ageColumn: PrinterColumn = {
+  name: 'Age',
+  type: 'date',
+  jsonPath: '.metadata.creationTimestamp',
+  description: 'Time since it was made',
+};
+
+export const readyColumn: readonly PrinterColumn[] = [
+  {
+    name: 'Ready',
+    type: 'string',
+    jsonPath: ".status.conditions[?(@.type=='Ready')].status",
+    description: 'Whether all is as declared',
+  },
+  { name: 'Reason', type: 'string', jsonPath: ".status.conditions[?(@.type=='Ready')].reason", description: 'Why' },
+];

@@ -1,0 +1,29 @@
+/** All kinds, in the order in which documents show them. */
+import type { Kind } from './kind.ts';
+import { additionalNetworkKind } from './kinds/additionalnetwork.ts';
+import { bridgeKind } from './kinds/bridge.ts';
+import { ipPoolKind } from './kinds/ippool.ts';
+import { networkKind } from './kinds/network.ts';
+import { networkAttachmentDefinitionKind } from './kinds/networkattachmentdefinition.ts';
+import { networkGrantKind } from './kinds/networkgrant.ts';
+import { podConfigKind } from './kinds/podconfig.ts';
+import { podNetworkKind } from './kinds/podnetwork.ts';
+import { podNetworkConfigKind } from './kinds/podnetworkconfig.ts';
+import { primaryNetworkKind } from './kinds/primarynetwork.ts';
+
+export const kinds: readonly Kind[] = [
+  podConfigKind,
+  podNetworkConfigKind,
+  bridgeKind,
+  primaryNetworkKind,
+  additionalNetworkKind,
+  networkGrantKind,
+  podNetworkKind,
+  ipPoolKind,
+  networkKind,
+  networkAttachmentDefinitionKind,
+];
+
+/** The kind of an object as a manifest names it; undefined where it is none of ours. */
+export const kindOf = (object: { readonly apiVersion?: unknown; readonly kind?: unknown }): Kind | undefined =>
+  kinds.find(({ apiVersion, kind }) => apiVersion === object.apiVersion && kind === object.kind);

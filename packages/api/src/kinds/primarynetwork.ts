@@ -1,0 +1,73 @@
+/** PrimaryNetwork: what a tenant may ask of the link that the cluster's CNI plugin made, and nothing else of it. */
+import { z } from 'zod';
+import { defineKind, type ObjectOf } from '../kind.ts';
+import {
+  ageColumn,
+  conditions,
+  labelSelector,
+  linkName,
+  mtu,
+  observedGeneration,
+  readyColumn,
+  route,
+  selectedPods,
+  sysctls,
+} from '../schema/fields.ts';
+import { ruled } from '../schema/rule.ts';
+
+const spec = ruled(
+  z.object({
+    podSelector: labelSelector('Pods of this namespace that are changed. An empty selector means all of them.'),
+    interfaceName: linkName("Name of the pods' primary link.").default('eth0'),
+    mtuBytes: mtu('MTU in bytes.').optional(),
+    txQueueLength: z.int().min(0).max(1_000_000).describe('Packets in the transmit queue.').optional(),
+    sysctls: sysctls(
+      'Settings of the link, the interface left out of their name: net.ipv4.conf.rp_filter, net.ipv6.conf.accept_ra.',
+    ).optional(),
+    routes: z
+      .array(route('One route in the pod.'))
+      .max(32)
+      .describe("Routes over the primary link, besides the CNI plugin's own.")
+      .optional(),
+  }),
+  {
+    cel: 'has(self.mtuBytes) || has(self.txQueueLength) || has(self.sysctls) || has(self.routes)',
+    holds: ({ mtuBytes, txQueueLength, sysctls, routes }) =>
+      [mtuBytes, txQueueLength, sysctls, routes].some((wish) => wish !== undefined),
+    message: 'at least one of mtuBytes, txQueueLength, sysctls and routes must be set',
+    reason: 'FieldValueRequired',
+  },
+).describe('What the primary link of the selected pods is to be like.');
+
+const status = z
+  .object({
+    selectedPods: selectedPods.optional(),
+    observedGeneration: observedGeneration.optional(),
+    conditions: conditions.optional(),
+  })
+  .describe('What was found. Written by the operator; what was before and is now is in the PodNetwork of each pod.');
+
+export const primaryNetworkKind = defineKind({
+  group: 'podnetwork.opdev.io',
+  version: 'v1alpha1',
+  kind: 'PrimaryNetwork',
+  plural: 'primarynetworks',
+  singular: 'primarynetwork',
+  scope: 'Namespaced',
+  description:
+    "Changes to the primary link of running pods. What was there before is recorded and restored when the object goes; the CNI plugin's own work is not touched otherwise.",
+  spec,
+  status,
+  specRequired: true,
+  printerColumns: [
+    { name: 'Interface', type: 'string', jsonPath: '.spec.interfaceName', description: 'Link that is changed' },
+    { name: 'MTU', type: 'integer', jsonPath: '.spec.mtuBytes', description: 'MTU in bytes' },
+    { name: 'Pods', type: 'integer', jsonPath: '.status.selectedPods', description: 'Pods that are selected' },
+    ...readyColumn,
+    ageColumn,
+  ],
+});
+
+export type PrimaryNetwork = ObjectOf<typeof primaryNetworkKind>;
+export type PrimaryNetworkSpec = z.output<typeof spec>;
+export type PrimaryNetworkStatus = z.output<typeof status>;
