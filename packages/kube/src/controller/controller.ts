@@ -38,7 +38,7 @@ export interface ObjectName {
 }
 
 /** An own copy of the resource, or a cache that is used elsewhere, too. */
-export type Source<T extends KubeObject> = Resource<T> | Cache<T, string>;
+export type Source<T extends KubeObject> = Resource<T> | Cache<T>;
 
 /** Another resource on which the outcome depends, with the objects to look at when one of it comes, goes or changes. */
 export interface Dependency {
@@ -89,9 +89,9 @@ export function controller<T extends KubeObject>(options: ControllerOptions<T>):
     const stopped = AbortSignal.any([signal, own.signal]);
     const ownCaches: Promise<void>[] = [];
     const undo: (() => unknown)[] = [];
-    const open = <D extends KubeObject>(source: Source<D>): Cache<D, string> => {
+    const open = <D extends KubeObject>(source: Source<D>): Cache<D> => {
       if ('subscribe' in source) return source;
-      const cache = startCache<D, string>({ client, resource: source, log, clock, signal: stopped });
+      const cache = startCache({ client, resource: source, log, clock, signal: stopped });
       ownCaches.push(cache.ended);
       return cache;
     };
@@ -160,7 +160,7 @@ export function controller<T extends KubeObject>(options: ControllerOptions<T>):
   };
 }
 
-async function untilSynced(caches: readonly Cache<KubeObject, string>[], signal: AbortSignal): Promise<void> {
+async function untilSynced(caches: readonly Cache<KubeObject>[], signal: AbortSignal): Promise<void> {
   try {
     await Promise.race([Promise.all(caches.map((cache) => cache.waitForSync())), aborted(signal)]);
   } catch (error) {
