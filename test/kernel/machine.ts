@@ -39,7 +39,8 @@ export async function runMachine(settings: MachineSettings): Promise<MachineRun>
   const children: ChildProcess[] = [];
   const servers: Server[] = [];
   const stop = () => {
-    for (const child of children) child.kill('SIGKILL');
+    // SIGTERM, because timeout(1) cannot pass on SIGKILL.
+    for (const child of children) child.kill('SIGTERM');
     for (const server of servers) server.close();
     rmSync(folder, { recursive: true, force: true });
   };
