@@ -28,6 +28,8 @@ const plain = new Map<AnyType, Arbitrary<unknown>>([
   [types.i64big, fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })],
   [types.bool8, fc.boolean()],
   [types.flag, fc.constant(true)],
+  [types.flagOrByte, fc.constant(true)],
+  [types.mac6, bytesOf(6).map((b) => formatMac(b, 0, 6))],
   [types.text, fc.string({ unit: 'binary', maxLength: 40 }).filter((s) => !s.includes('\0') && s.isWellFormed())],
   [types.bytes, fc.uint8Array({ maxLength: 40 })],
   [types.mac, bytesOf(6).map((b) => formatMac(b, 0, 6))],
@@ -43,6 +45,7 @@ export function valueOf(type: AnyType, depth = 3): Arbitrary<unknown> {
   if ('fields' in type) return tableValue(type as Table, depth);
   if ('members' in type) return structValue(type as Struct<unknown, unknown>);
   if ('item' in type) return fc.array(valueOf(type.item as AnyType, depth - 1), { maxLength: 3 });
+  if ('names' in type) return fc.constantFrom(...Object.keys(type.names as object));
   if ('sample' in type) return type.sample as Arbitrary<unknown>;
   if ('message' in type) return messageValue(type.message as Message<unknown, unknown>, depth - 1);
   throw new Error(`No random values for a type with ${Object.keys(type).join(', ')}`);

@@ -71,7 +71,7 @@ export class Table<F extends Fields = Fields> implements Type<Values<F>, Inputs<
     this.name = name;
     this.fields = fields;
     for (const [key, { id, type, many }] of Object.entries(fields)) {
-      const presence = type.max === 0;
+      const presence = type.presence === true;
       const after = (type as Partial<Select<unknown, unknown>>).key;
       const wire = type.nested ? id | NESTED : id;
       const compiled: Compiled = { key, id, wire, type, many, presence, after, skipped: skip.includes(key) };

@@ -10,6 +10,8 @@ export interface Type<Out, In = Out> {
   readonly max: number;
   /** Set on types that hold attributes; the kernel wants NLA_F_NESTED on those. */
   readonly nested: boolean;
+  /** Set on types that are there or not: `false` is not sent. */
+  readonly presence?: true;
   write(w: Writer, value: In, parent: object): void;
   read(r: Reader, start: number, end: number, parent: object): Out;
   /** Name of the innermost attribute at `offset`, for the kernel's errors. Absent where there is nothing inside. */
@@ -122,12 +124,47 @@ export const bool8: Type<boolean> & { readonly size: number } = fixed<boolean>(
 
 /** Present or absent, without payload. `false` leaves it out. */
 export const flag: Type<true, boolean> = {
+  presence: true,
   min: 0,
   max: 0,
   nested: false,
   write: () => undefined,
   read: () => true,
 };
+
+/** Asked for by presence, but told as a byte. */
+export const flagOrByte: Type<boolean> = {
+  presence: true,
+  min: 0,
+  max: 1,
+  nested: false,
+  write: () => undefined,
+  read: (r, start, end) => start === end || r.bytes[start] !== 0,
+};
+
+/** Names for some values of a number; a value without a name stays a number. */
+export function choice<const N extends Readonly<Record<string, number>>>(
+  number: Type<number> & { readonly size: number },
+  names: N,
+): Type<keyof N | number> & { readonly size: number; readonly names: N } {
+  const byNumber = new Map<number, keyof N>(Object.entries(names).map(([name, value]) => [value, name]));
+  return {
+    names,
+    size: number.size,
+    min: number.min,
+    max: number.max,
+    nested: false,
+    write: (w, value, parent) => {
+      const found = typeof value === 'number' ? value : names[value];
+      if (found === undefined) throw new RangeError(`"${String(value)}" is none of ${Object.keys(names).join(', ')}`);
+      number.write(w, found, parent);
+    },
+    read: (r, start, end, parent) => {
+      const value = number.read(r, start, end, parent);
+      return byNumber.get(value) ?? value;
+    },
+  };
+}
 
 /** Text that ends in NUL. */
 export const text: Type<string> = {
@@ -176,6 +213,17 @@ export const mac: Type<string> = {
   write: (w, value) => w.raw(parseMac(value)),
   read: (r, start, end) => formatMac(r.bytes, start, end),
 };
+
+/** The same as a member of a structure, so always of six bytes. */
+export const mac6 = fixed<string>(
+  6,
+  (w, at, value) => {
+    const parsed = parseMac(value);
+    if (parsed.length !== 6) throw new RangeError(`"${value}" is not an Ethernet address`);
+    w.bytes.set(parsed, at);
+  },
+  (r, at) => formatMac(r.bytes, at, at + 6),
+);
 
 /** An IPv4 or IPv6 address as text; the length says which. */
 export const ip: Type<string> = {

@@ -2,8 +2,23 @@
 import { message } from '../codec/message.ts';
 import { pad, struct } from '../codec/struct.ts';
 import { attr, many, select, table } from '../codec/table.ts';
-import { bool8, bytes, i32, ip6, mac, packed, text, u16, u32, u64, u64big, u8, type Type } from '../codec/type.ts';
-import { linkKinds, portKinds } from './link-kinds.ts';
+import {
+  bool8,
+  bytes,
+  choice,
+  i32,
+  ip6,
+  mac,
+  packed,
+  text,
+  u16,
+  u32,
+  u64,
+  u64big,
+  u8,
+  type Type,
+} from '../codec/type.ts';
+import { linkKinds, portKinds } from './kinds/kinds.ts';
 
 export const linkHeader = struct({
   family: u8,
@@ -47,7 +62,7 @@ export const linkStats = struct(
 );
 
 /** Filled below: a veth holds a link message, which holds this. */
-const kinds: Record<string, Type<unknown, unknown>> = { ...linkKinds };
+export const kinds: Record<string, Type<unknown, unknown>> = { ...linkKinds };
 
 const linkinfo = table('linkinfo', {
   kind: attr(1, text),
@@ -174,10 +189,18 @@ const peer: Type<object> & { readonly message: typeof linkMessage } = {
   nameOf: (r, start, end, nest, id) => linkAttributes.nameOf(r, start + 16, end, nest, id),
 };
 
+const netkitPolicy = choice(u32, { forward: 0, blackhole: 2 });
+const netkitScrub = choice(u32, { none: 0, default: 1 });
+
 kinds['veth'] = table('veth', { peer: attr(1, peer) });
 kinds['netkit'] = table('netkit', {
   peer: attr(1, peer),
   primary: attr(2, bool8),
-  policy: attr(3, u32),
-  mode: attr(5, u32),
+  policy: attr(3, netkitPolicy),
+  peerPolicy: attr(4, netkitPolicy),
+  mode: attr(5, choice(u32, { l2: 0, l3: 1 })),
+  scrub: attr(6, netkitScrub),
+  peerScrub: attr(7, netkitScrub),
+  headroom: attr(8, u16),
+  tailroom: attr(9, u16),
 });

@@ -3,8 +3,8 @@ import type { InOf, OutOf } from '../codec/type.ts';
 import { LITTLE } from '../codec/writer.ts';
 import { NLM_F_CREATE, NLM_F_ECHO, NLM_F_EXCL, request } from '../wire/request.ts';
 import { unhurried, type Channel, type LinkRef } from './channel.ts';
-import type { linkKinds, portKinds } from './link-kinds.ts';
-import { briefLinkMessage, linkMessage, type linkAttributes, type linkHeader } from './link-table.ts';
+import type { linkKinds, portKinds } from './kinds/kinds.ts';
+import { briefLinkMessage, kinds, linkMessage, type linkAttributes, type linkHeader } from './link-table.ts';
 import { IFF_UP, RTM_DELLINK, RTM_DELLINKPROP, RTM_GETLINK, RTM_NEWLINK, RTM_NEWLINKPROP } from './numbers.ts';
 
 type Tables = typeof linkKinds;
@@ -53,8 +53,13 @@ interface Veth {
 }
 export interface NetkitSettings {
   readonly primary?: boolean;
-  readonly policy?: number;
-  readonly mode?: number;
+  readonly policy?: 'forward' | 'blackhole' | number;
+  readonly peerPolicy?: 'forward' | 'blackhole' | number;
+  readonly mode?: 'l2' | 'l3' | number;
+  readonly scrub?: 'none' | 'default' | number;
+  readonly peerScrub?: 'none' | 'default' | number;
+  readonly headroom?: number;
+  readonly tailroom?: number;
 }
 interface Netkit {
   readonly kind: 'netkit';
@@ -66,8 +71,15 @@ interface Netkit {
 export type LinkAdd = LinkSettings & (OfKind | Veth | Netkit);
 /** A change; `kind` and `data` go together where settings of the kind change. */
 export type LinkChange = LinkSettings & { readonly flags?: number; readonly change?: number } & (
-    OfKind | { readonly kind?: undefined; readonly data?: undefined }
-  );
+    OfKind | Netkit | { readonly kind?: undefined; readonly data?: undefined }
+  ) &
+  PortChange;
+
+/** Settings of the link as a member of its master; `portKind` is the master's kind. */
+type PortChange =
+  | { [K in PortKind]: { readonly portKind: K; readonly port: InOf<(typeof portKinds)[K]> } }[PortKind]
+  | { readonly portKind?: undefined; readonly port?: undefined };
+type PortKind = keyof typeof portKinds;
 
 type Seen = OutOf<typeof linkHeader> & Omit<OutOf<typeof linkAttributes>, 'linkinfo' | 'propList' | 'name'>;
 type SeenKind =
@@ -76,7 +88,7 @@ type SeenKind =
   | { kind: 'netkit'; data: NetkitSettings }
   | { kind?: undefined; otherKind?: string; data?: Uint8Array };
 type SeenPort =
-  | { [K in keyof typeof portKinds]: { portKind: K; port: OutOf<(typeof portKinds)[K]> } }[keyof typeof portKinds]
+  | { [K in PortKind]: { portKind: K; port: OutOf<(typeof portKinds)[K]> } }[PortKind]
   | { portKind?: undefined; port?: undefined };
 
 /** A link as the kernel shows it. Kinds without a table here are `otherKind`, and hardware has neither. */
@@ -89,10 +101,12 @@ export function linkFamily(channel: Channel) {
 
   /** The message for settings; a name given as `ref` is what the kernel looks for, and a new name would be `settings.name`. */
   function body(settings: LinkSettings): InOf<typeof linkHeader> & InOf<typeof linkAttributes> {
-    const { kind, data, peer, up, master, link, netns, ...plain } = settings as LinkSettings & {
+    const { kind, data, peer, portKind, port, up, master, link, netns, ...plain } = settings as LinkSettings & {
       kind?: string;
       data?: object;
       peer?: LinkSettings;
+      portKind?: string;
+      port?: object;
     };
     const out: Record<string, unknown> = plain;
     if (up !== undefined) {
@@ -102,9 +116,8 @@ export function linkFamily(channel: Channel) {
     if (master !== undefined) out['master'] = indexOf(master);
     if (link !== undefined) out['link'] = indexOf(link);
     if (netns !== undefined) out['netnsFd'] = netns.fd;
-    if (kind !== undefined) {
-      const inner = peer === undefined ? data : { ...data, peer: body(peer) };
-      out['linkinfo'] = inner === undefined ? { kind } : { kind, data: inner };
+    if (kind !== undefined || portKind !== undefined) {
+      out['linkinfo'] = { kind, data: peer === undefined ? data : { ...data, peer: body(peer) }, portKind, port };
     }
     return out;
   }
@@ -194,7 +207,7 @@ export function toLink(seen: OutOf<typeof linkHeader> & OutOf<typeof linkAttribu
   if (linkinfo !== undefined) {
     out['linkinfo'] = undefined;
     const { kind, data, portKind, port } = linkinfo;
-    if (kind !== undefined) out[data instanceof Uint8Array ? 'otherKind' : 'kind'] = kind;
+    if (kind !== undefined) out[Object.hasOwn(kinds, kind) ? 'kind' : 'otherKind'] = kind;
     if (data !== undefined) out['data'] = data;
     if (portKind !== undefined && !(port instanceof Uint8Array)) {
       out['portKind'] = portKind;
