@@ -1,0 +1,67 @@
+/** What needs a kubelet: the output and the exit code of a command in a pod, and the pod's log. */
+import { randomUUID } from 'node:crypto';
+import { type Client, createClient, loadConfig, nodes, pods } from '@podloom/kube';
+import { expect, inject, it, onTestFinished, vi } from 'vitest';
+
+/** As the nodes name it: there is no registry to pull from. A kubelet reports new images only after a while. */
+async function toolsImage(client: Client): Promise<string> {
+  return vi.waitFor(
+    async () => {
+      const { items } = await client.list(nodes);
+      const names = items.flatMap(({ status }) => status?.images ?? []).flatMap(({ names }) => names ?? []);
+      const found = names.find((name) => /tools:/.test(name));
+      if (!found) throw new Error('no node has the tools image');
+      return found;
+    },
+    { timeout: 60_000, interval: 500 },
+  );
+}
+
+async function runningPod() {
+  const client = createClient(await loadConfig({ path: inject('kubeconfig') }));
+  const name = `exec-${randomUUID().slice(0, 8)}`;
+  await client.create(pods, {
+    metadata: { name },
+    spec: {
+      restartPolicy: 'Never',
+      terminationGracePeriodSeconds: 0,
+      containers: [
+        {
+          name: 'main',
+          image: await toolsImage(client),
+          imagePullPolicy: 'Never',
+          command: ['sh', '-c', 'echo "añ→𝄞"; echo ready; exec sleep 600'],
+        },
+      ],
+    },
+  });
+  onTestFinished(async () => {
+    await client.delete(pods, name, { gracePeriodSeconds: 0 });
+    await client.close();
+  });
+  const isRunning = async () => expect((await client.get(pods, name)).status?.phase).toBe('Running');
+  await vi.waitFor(isRunning, { timeout: 60_000, interval: 200 });
+  return { client, name };
+}
+
+it('runs a command with input, and tells its outputs apart', async () => {
+  const { client, name } = await runningPod();
+  const command = ['sh', '-c', 'tr a-z A-Z; echo "$0" >&2; exit 3', 'it is $HOME'];
+  const result = await client.exec(name, { command, stdin: 'hello' });
+  expect(result).toEqual({ stdout: 'HELLO', stderr: 'it is $HOME\n', exitCode: 3 });
+});
+
+it('fails plainly for a program that is not there', async () => {
+  const { client, name } = await runningPod();
+  await expect(client.exec(name, { command: ['/no/such/program'] })).rejects.toThrow('/no/such/program');
+});
+
+it('reads and follows the log', async () => {
+  const { client, name } = await runningPod();
+  let seen = '';
+  for await (const text of client.logs(name, { follow: true })) {
+    seen += text;
+    if (seen.includes('ready')) break;
+  }
+  expect(seen).toBe('añ→𝄞\nready\n');
+});
