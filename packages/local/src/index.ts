@@ -1,4 +1,15 @@
 export { binaries, type Binaries, type BinariesOptions, type BuildProgress } from './binaries/build.ts';
+export { clusterExec, clusterLoad, clusterLogs, type ExecOptions, type LoadOptions } from './cluster/commands.ts';
+export { clusterDown } from './cluster/down.ts';
+export {
+  clusterKubeconfig,
+  clusterNames,
+  clusterStatus,
+  type ClusterStatus,
+  type NodeStatus,
+} from './cluster/status.ts';
+export type { ProcessState } from './cluster/store.ts';
+export { clusterUp, type UpOptions, type UpProgress, type UpResult } from './cluster/up.ts';
 export { startControlPlane, type ControlPlane, type ControlPlaneOptions } from './control-plane.ts';
 export { baseEntries, imageUser } from './images/base.ts';
 export { ensureOciArchive } from './images/ensure.ts';

@@ -69,6 +69,13 @@ export function apiServerArgs({ pki, etcdPort, address, port, serviceRange }: Ap
     `--service-account-signing-key-file=${file('service-account.key')}`,
     '--service-account-issuer=https://kubernetes.default.svc',
     `--service-cluster-ip-range=${serviceRange}`,
+    `--requestheader-client-ca-file=${file('ca.crt')}`,
+    '--requestheader-allowed-names=front-proxy-client',
+    '--requestheader-username-headers=X-Remote-User',
+    '--requestheader-group-headers=X-Remote-Group',
+    '--requestheader-extra-headers-prefix=X-Remote-Extra-',
+    `--proxy-client-cert-file=${file('front-proxy-client.crt')}`,
+    `--proxy-client-key-file=${file('front-proxy-client.key')}`,
     '--authorization-mode=Node,RBAC',
     '--enable-admission-plugins=NodeRestriction',
     '--anonymous-auth=false',
@@ -80,9 +87,10 @@ export function apiServerArgs({ pki, etcdPort, address, port, serviceRange }: Ap
 export interface ControllerPlace {
   pki: string;
   podRange: string;
+  volumePlugins: string;
 }
 
-export function controllerManagerArgs({ pki, podRange }: ControllerPlace): string[] {
+export function controllerManagerArgs({ pki, podRange, volumePlugins }: ControllerPlace): string[] {
   const file = (name: string) => join(pki, name);
   const kubeconfig = file('controller-manager.kubeconfig');
   return [
@@ -98,6 +106,8 @@ export function controllerManagerArgs({ pki, podRange }: ControllerPlace): strin
     `--cluster-cidr=${podRange}`,
     // Ranges are in the nodes' CNI configuration, where a node finds its own before it has met the API server.
     '--allocate-node-cidrs=false',
+    // Made if it is absent, and the default is outside of what is ours.
+    `--flex-volume-plugin-dir=${volumePlugins}`,
     '--leader-elect=false',
     '--profiling=false',
   ];

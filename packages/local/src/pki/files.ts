@@ -42,6 +42,7 @@ function leaves({ apiServerNames, nodes }: PkiRequest): Record<string, LeafReque
     etcd: leaf('etcd', undefined, ['127.0.0.1', 'localhost']),
     apiserver: leaf('kube-apiserver', undefined, apiServerNames),
     'apiserver-kubelet-client': leaf('kube-apiserver-kubelet-client', 'system:masters'),
+    'front-proxy-client': leaf('front-proxy-client'),
     admin: leaf('kubernetes-admin', 'system:masters'),
     'controller-manager': leaf('system:kube-controller-manager'),
     scheduler: leaf('system:kube-scheduler'),

@@ -1,0 +1,40 @@
+/** Takes a cluster down, from any state: kill all, then remove what does not go with the processes. */
+import { readdir, rm, rmdir } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { withLock } from '../process/lock.ts';
+import { run } from '../process/run.ts';
+import { waitFor } from '../process/wait.ts';
+import { killCgroup, removeCgroups } from './cgroup.ts';
+import { type ClusterPlan, defaultName, parseClusterName, planCluster } from './plan.ts';
+import { checkMachine, widePath } from './requirements.ts';
+import { stateRoot } from './store.ts';
+
+/** Returns whether there was anything to take down. */
+export async function clusterDown({ name = defaultName }: { name?: string } = {}): Promise<boolean> {
+  parseClusterName(name);
+  checkMachine();
+  process.env['PATH'] = widePath(process.env['PATH'] ?? '');
+  return withLock(`cluster ${name}`, async () => {
+    // What is removed follows from the name alone: it must also work when nothing was written down yet, or half.
+    const plan = planCluster(stateRoot, { name, network: 0, nodes: 1 });
+    const existed = existsSync(plan.dir) || existsSync(`/sys/class/net/${plan.hostLink}`);
+    await endProcesses(plan);
+    await removeCgroups(plan.cgroup);
+    await rm(plan.dir, { recursive: true, force: true, maxRetries: 5 });
+    if ((await readdir(stateRoot).catch(() => ['?'])).length === 0) await rmdir(stateRoot);
+    return existed;
+  });
+}
+
+/** Ends every process of a cluster. Namespaces, mounts and links go with them; the kernel does so a moment later. */
+export async function endProcesses({ cgroup, hostLink }: Pick<ClusterPlan, 'cgroup' | 'hostLink'>): Promise<void> {
+  await killCgroup(cgroup);
+  const link = join('/sys/class/net', hostLink);
+  if (existsSync(link)) {
+    await run('ip', ['link', 'delete', hostLink]).catch((error: unknown) => {
+      if (existsSync(link)) throw error;
+    });
+  }
+  await waitFor(async () => !existsSync(link), { what: `The end of link ${hostLink}`, timeoutMs: 10_000 });
+}

@@ -1,0 +1,188 @@
+/** The parts of a cluster, in the order in which they can start. */
+import { join } from 'node:path';
+import { PodloomError } from '@podloom/api';
+import { type Client, createClient, loadConfig, nodes as nodeResource } from '@podloom/kube';
+import type { Binaries } from '../binaries/build.ts';
+import type { ClusterPlan, NodePlan } from '../cluster/plan.ts';
+import type { ProcessState } from '../cluster/store.ts';
+import { apiServerArgs, controllerManagerArgs, etcdArgs, schedulerArgs } from '../config/control-plane.ts';
+import { dnsReadyPort, kubeletArgs, kubeletSysctls, nodePaths } from '../config/node.ts';
+import { run } from '../process/run.ts';
+import { waitFor } from '../process/wait.ts';
+import { writeFiles } from './files.ts';
+import {
+  buildFileSystem,
+  buildNetwork,
+  enterNetwork,
+  enterNode,
+  type Holder,
+  networkOnly,
+  startHolder,
+  wholeNode,
+} from './namespaces.ts';
+import { applyObjects } from './objects.ts';
+import { Part } from './part.ts';
+
+export interface StartOptions {
+  plan: ClusterPlan;
+  built: Binaries;
+  pauseArchive: string;
+  signal: AbortSignal;
+  /** Told what is done next. */
+  step: (text: string) => void;
+  /** Told when holders or processes changed. */
+  changed: (holders: Record<string, number>, processes: ProcessState[]) => void;
+}
+
+const patience = { timeoutMs: 120_000 };
+
+/** Returns when all nodes are ready, with a promise that resolves when a namespace is lost and all must start anew. */
+export async function startCluster(options: StartOptions): Promise<{ lost: Promise<string> }> {
+  const { plan, built, signal, step, changed } = options;
+  const startedAt = Date.now();
+  const parts: Part[] = [];
+  const holders: Record<string, number> = {};
+  const report = () =>
+    changed(
+      holders,
+      parts.map((part) => part.state),
+    );
+  const env = { PATH: `${built.searchPath}:${process.env['PATH'] ?? ''}`, HOME: '/root', LANG: 'C.UTF-8' };
+
+  step('Making namespaces and links');
+  await writeFiles(plan, built);
+  const pause = built.path('pause');
+  const [control, ...nodeHolders] = await Promise.all([
+    startHolder('control', networkOnly, pause),
+    ...plan.members.map(async (node) => startHolder(node.name, wholeNode, pause)),
+  ]);
+  const byName = new Map(nodeHolders.map((holder) => [holder.name, holder]));
+  for (const holder of [control, ...nodeHolders]) holders[holder.name] = holder.pid;
+  report();
+  await Promise.all([
+    buildNetwork(plan, control, byName),
+    ...plan.members.map(async (node) => buildFileSystem(plan, node, pidOf(byName, node))),
+  ]);
+
+  const launch = (name: string, enter: readonly string[], command: readonly string[]) => {
+    const log = join(plan.logs, `${name.replace('/', '-')}.log`);
+    const part = new Part({ name, command: ['nsenter', ...enter, ...command], env, log, changed: report, signal });
+    parts.push(part);
+    void part.keepRunning();
+  };
+  const inControl = (name: string, args: readonly string[]) =>
+    launch(name, enterNetwork(control.pid), [built.path(name), ...args]);
+  const onNode = (node: NodePlan, name: string, command: readonly string[]) =>
+    launch(`${node.name}/${name}`, enterNode(pidOf(byName, node)), command);
+
+  step('Starting etcd, the API server and containerd');
+  const { pki } = plan;
+  const etcd = { dataDir: join(plan.dir, 'etcd'), pki, clientPort: 2379, peerPort: 2380, unsafeNoFsync: false };
+  const api = { pki, etcdPort: 2379, address: plan.controlAddress, port: 6443, serviceRange: plan.serviceRange };
+  inControl('etcd', etcdArgs(etcd));
+  inControl('kube-apiserver', apiServerArgs(api));
+  for (const node of plan.members) {
+    onNode(node, 'containerd', [built.path('containerd'), '--config', join(node.dir, 'containerd.toml')]);
+  }
+  const client = createClient(await loadConfig({ path: join(pki, 'admin.kubeconfig') }));
+  try {
+    await Promise.all([
+      waitFor(async () => soon(async () => isReady(client)), { what: 'A ready API server', ...patience, signal }),
+      ...plan.members.map(async (node) => loadImage(built, pidOf(byName, node), options.pauseArchive, signal)),
+    ]);
+
+    step('Starting controllers, kubelets and proxies');
+    const volumePlugins = join(plan.dir, 'volume-plugins');
+    inControl('kube-controller-manager', controllerManagerArgs({ pki, podRange: plan.podRange, volumePlugins }));
+    inControl('kube-scheduler', schedulerArgs(pki));
+    for (const node of plan.members) {
+      const kubelet = [built.path('kubelet'), ...kubeletArgs(plan, node)];
+      onNode(node, 'kubelet', [...withOwnSysctls(node), ...kubelet]);
+      onNode(node, 'kube-proxy', [built.path('kube-proxy'), `--config=${join(node.dir, 'proxy.json')}`]);
+    }
+    await waitFor(async () => soon(async () => applyObjects(client, plan)), {
+      what: 'The objects for DNS',
+      ...patience,
+      signal,
+    });
+    inControl('coredns', ['-conf', join(plan.dir, 'Corefile')]);
+
+    step('Waiting for the nodes and DNS');
+    await waitFor(async () => isDnsReady(plan), { what: 'A ready CoreDNS', ...patience, signal });
+    await waitFor(async () => soon(async () => areNodesReady(client, plan, startedAt)), {
+      what: 'Ready nodes',
+      ...patience,
+      signal,
+    });
+  } finally {
+    await client.close();
+  }
+  return { lost: Promise.race([control, ...nodeHolders].map(async (holder) => holder.ended.then(() => holder.name))) };
+}
+
+function pidOf(holders: ReadonlyMap<string, Holder>, node: NodePlan): number {
+  return holders.get(node.name)?.pid ?? 0;
+}
+
+/**
+ * Runs what follows with files in place of the machine's own settings that a kubelet changes. In a mount namespace below the node's
+ * that shares all other mounts: the volumes that a kubelet mounts must reach the containers.
+ */
+function withOwnSysctls(node: NodePlan): string[] {
+  const script = `set -eu
+dir=$1
+shift
+mount --make-rprivate /proc
+for file in ${Object.keys(kubeletSysctls).join(' ')}; do
+  if [ -e "/proc/sys/$file" ]; then mount --bind "$dir/$file" "/proc/sys/$file"; fi
+done
+exec "$@"`;
+  return ['unshare', '--mount', '--propagation', 'unchanged', 'sh', '-c', script, 'sh', join(node.dir, 'sysctl')];
+}
+
+async function isReady(client: Client): Promise<boolean> {
+  const { status } = await client.request('/readyz');
+  return status === 200;
+}
+
+async function isDnsReady({ controlAddress }: ClusterPlan): Promise<boolean> {
+  return fetch(`http://${controlAddress}:${dnsReadyPort}/ready`).then(
+    ({ ok }) => ok,
+    () => false,
+  );
+}
+
+/** Ready as said by a kubelet of this start, not as remembered from before. */
+async function areNodesReady(client: Client, plan: ClusterPlan, startedAt: number): Promise<boolean> {
+  const { items } = await client.list(nodeResource);
+  const ready = items.filter((node) =>
+    node.status?.conditions?.some(
+      ({ type, status, lastHeartbeatTime }) =>
+        // The API has whole seconds.
+        type === 'Ready' && status === 'True' && Date.parse(String(lastHeartbeatTime)) >= startedAt - 1000,
+    ),
+  );
+  return plan.members.every(({ name }) => ready.some((node) => node.metadata.name === name));
+}
+
+/** While things start, a call that fails is one to be tried again: the answer is "not yet". */
+async function soon(look: () => Promise<unknown>): Promise<boolean> {
+  try {
+    return (await look()) !== false;
+  } catch (error) {
+    if (error instanceof PodloomError) return false;
+    throw error;
+  }
+}
+
+/** Gives an image to one node's containerd, as soon as that answers. */
+async function loadImage(built: Binaries, pid: number, archive: string, signal: AbortSignal): Promise<void> {
+  const ctr = [built.path('ctr'), '--address', nodePaths.containerdSocket, '--namespace', 'k8s.io'];
+  const enter = enterNode(pid);
+  await waitFor(async () => soon(async () => run('nsenter', [...enter, ...ctr, 'version'])), {
+    what: 'An answer from containerd',
+    ...patience,
+    signal,
+  });
+  await run('nsenter', [...enter, ...ctr, 'images', 'import', archive]);
+}

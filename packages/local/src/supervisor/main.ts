@@ -1,0 +1,71 @@
+/**
+ * The program that keeps one cluster running, started by `cluster up` and alone afterwards. It has no orders to take: it is ended
+ * by killing it with everything else, so a crash and a stop are the same thing and are tried every time.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { binaries } from '../binaries/build.ts';
+import { enterCgroup, killCgroup } from '../cluster/cgroup.ts';
+import { processStartTime, readPlan, type SupervisorState, writeState } from '../cluster/store.ts';
+import { clusterModules } from '../cluster/requirements.ts';
+import { startCluster } from './cluster.ts';
+
+const [name = '', pauseArchive = ''] = process.argv.slice(2);
+const plan = await readPlan(name);
+if (!plan) throw new Error(`There is no cluster ${name}`);
+await enterCgroup(plan.cgroup);
+const built = await binaries({ modules: clusterModules });
+
+const state: SupervisorState = {
+  pid: process.pid,
+  startTime: processStartTime(process.pid) ?? '',
+  phase: 'starting',
+  step: 'Starting',
+  holders: {},
+  processes: [],
+};
+
+let writing: Promise<void> | undefined;
+let dirty = false;
+
+/** One write at a time, and always one after the last change. */
+function save(change: Partial<SupervisorState>): void {
+  Object.assign(state, change);
+  dirty = true;
+  writing ??= (async () => {
+    while (dirty) {
+      dirty = false;
+      await writeState(plan?.dir ?? '', state);
+    }
+    writing = undefined;
+  })();
+}
+
+const retryAfterMs = 5_000;
+
+for (let attempt = 1; ; attempt++) {
+  const stop = new AbortController();
+  try {
+    save({ phase: 'starting' });
+    const { lost } = await startCluster({
+      plan,
+      built,
+      pauseArchive,
+      signal: stop.signal,
+      step: (step) => save({ step }),
+      changed: (holders, processes) => save({ holders, processes }),
+    });
+    save({ phase: 'ready', step: 'Running' });
+    const holder = await lost;
+    console.error(`${new Date().toISOString()} The namespaces of ${holder} are lost, starting anew`);
+  } catch (error) {
+    console.error(`${new Date().toISOString()} Could not start the cluster`, error);
+    // The first time there is somebody to tell; later, there is only trying.
+    if (attempt === 1) {
+      await killCgroup(plan.cgroup);
+      process.exit(1);
+    }
+    await delay(retryAfterMs);
+  }
+  stop.abort();
+  await killCgroup(plan.cgroup);
+}

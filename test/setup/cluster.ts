@@ -1,0 +1,51 @@
+/**
+ * Gives the tests of the cluster tier a real cluster of two nodes: the user's own where KUBECONFIG names one, else a private one that is
+ * gone afterwards.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { clusterDown, clusterLoad, clusterUp, toolsImage } from '@podloom/local';
+import type { TestProject } from 'vitest/node';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** Path of an administrator's kubeconfig. */
+    kubeconfig: string;
+    /** Name of the private cluster; empty where the cluster is the user's own. */
+    clusterName: string;
+    /** An image with a shell, ip, ping, nc and tcpdump that is on every node of a private cluster. */
+    toolsImage: string;
+  }
+}
+
+const image = 'podloom.local/tools:test';
+
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  project.provide('toolsImage', image);
+  const own = process.env['KUBECONFIG'];
+  if (own) {
+    project.provide('kubeconfig', own);
+    project.provide('clusterName', '');
+    return async () => undefined;
+  }
+  const name = `t${process.pid}`;
+  const dir = await mkdtemp(join(tmpdir(), 'podloom-cluster-'));
+  const remove = async () => {
+    await clusterDown({ name });
+    await rm(dir, { recursive: true, force: true });
+  };
+  try {
+    const [{ kubeconfig }, tools] = await Promise.all([
+      clusterUp({ name }),
+      toolsImage({ out: join(dir, 'tools.tar'), name: image }),
+    ]);
+    await clusterLoad({ name, archive: tools.out });
+    project.provide('kubeconfig', kubeconfig);
+    project.provide('clusterName', name);
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+  return remove;
+}
