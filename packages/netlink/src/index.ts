@@ -18,3 +18,13 @@ export type {
 } from './route/link.ts';
 export { addressFlags } from './route/address.ts';
 export type { Address, AddressSettings } from './route/address.ts';
+export type { ListRoutes, Nexthop, Route, RouteSettings, SeenNexthop } from './route/route.ts';
+export type { RouteMetrics } from './route/route-table.ts';
+export type { Encap, SeenEncap } from './route/encap.ts';
+export type { Rule, RuleSettings } from './route/rule.ts';
+export { neighbourFlags, neighbourStates } from './route/neighbour.ts';
+export type { FdbSettings, ListNeighbours, Neighbour, NeighbourSettings } from './route/neighbour.ts';
+export type { PortVlan, VlanSettings } from './route/bridge-vlan.ts';
+export type { LinkStats } from './route/stats.ts';
+export type { Sysctl } from './sysctl.ts';
+export type { Tuntap, TuntapSettings } from './tuntap.ts';

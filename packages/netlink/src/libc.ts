@@ -56,11 +56,12 @@ const epollWaitC = c.func('int epoll_wait(int epfd, void *events, int max, int t
   max: Int,
   timeout: Int,
 ) => Int;
-const ioctlC = c.func('int ioctl(int fd, uintptr_t request, void *arg)') as (
-  fd: Int,
-  request: Int,
-  arg: Uint8Array | null,
+const ioctlPointerC = c.func('ioctl', 'int', ['int', 'uintptr_t', 'void *']) as (
+  f: Int,
+  r: Int,
+  arg: Uint8Array,
 ) => Int;
+const ioctlNumberC = c.func('ioctl', 'int', ['int', 'uintptr_t', 'uintptr_t']) as (f: Int, r: Int, arg: Int) => Int;
 
 /** A system call that failed; `errno` is the positive number. Translated to NetlinkError at the package's border. */
 export class SystemCallError extends Error {
@@ -92,8 +93,8 @@ export const close = (fd: number): void => void checked('close', closeC(fd));
 export const umount = (target: string, flags: number): void => void checked('umount', umountC(target, flags));
 export const eventfd = (flags: number): number => checked('eventfd', eventfdC(0, flags));
 export const epollCreate = (flags: number): number => checked('epoll_create', epollCreateC(flags));
-export const ioctl = (fd: number, request: number, arg: Uint8Array | null): number =>
-  checked('ioctl', ioctlC(fd, request, arg));
+export const ioctl = (fd: number, request: number, arg: Uint8Array | number): number =>
+  checked('ioctl', typeof arg === 'number' ? ioctlNumberC(fd, request, arg) : ioctlPointerC(fd, request, arg));
 export const send = (fd: number, buffer: Uint8Array, length: number): number =>
   checked('send', sendC(fd, buffer, length, 0));
 export const write = (fd: number, buffer: Uint8Array): number => checked('write', writeC(fd, buffer, buffer.length));

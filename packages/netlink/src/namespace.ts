@@ -1,23 +1,43 @@
 /** The door to a namespace: its sockets, and the verbs of `ip(8)` on them. */
 import { close as closeFd } from './libc.ts';
 import { inNetns, openNetns, type NetnsSource } from './netns.ts';
-import { addressFamily, type AddressFamily } from './route/address.ts';
+import { addressFamily } from './route/address.ts';
+import { vlanFamily } from './route/bridge-vlan.ts';
 import { batchChannel, directChannel, type Channel } from './route/channel.ts';
-import { linkFamily, type LinkFamily } from './route/link.ts';
+import { linkFamily } from './route/link.ts';
+import { fdbFamily, neighbourFamily } from './route/neighbour.ts';
 import { netnsidFamily } from './route/netnsid.ts';
+import { routeFamily } from './route/route.ts';
+import { ruleFamily } from './route/rule.ts';
+import { statsFamily } from './route/stats.ts';
+import { sysctlIn, type Sysctl } from './sysctl.ts';
+import { tuntapIn, type Tuntap } from './tuntap.ts';
 import { openSocket, Socket, type Protocol } from './wire/socket.ts';
 
 /** Everything that goes over the route socket. Made for a channel, so that the same verbs serve direct and batched use. */
 function routeFamilies(channel: Channel) {
-  const link: LinkFamily = linkFamily(channel);
-  const address: AddressFamily = addressFamily(channel, link.indexOf);
-  return { link, address, netnsid: netnsidFamily(channel) };
+  const link = linkFamily(channel);
+  const { indexOf } = link;
+  return {
+    link,
+    address: addressFamily(channel, indexOf),
+    route: routeFamily(channel, indexOf),
+    rule: ruleFamily(channel),
+    neighbour: neighbourFamily(channel, indexOf),
+    fdb: fdbFamily(channel, indexOf),
+    /** The VLAN table of bridges: `bridge vlan`. */
+    vlan: vlanFamily(channel, indexOf),
+    stats: statsFamily(channel, indexOf),
+    netnsid: netnsidFamily(channel),
+  };
 }
 export type Families = ReturnType<typeof routeFamilies>;
 
 export interface Netns extends Families, Disposable {
   /** Descriptor of the namespace; for `netns:` of a link that moves here. */
   readonly fd: number;
+  readonly sysctl: Sysctl;
+  readonly tuntap: Tuntap;
   /**
    * Collects changes and sends them together: one system call for many. The kernel carries out all of them in order, also after
    * one that failed; the first error is thrown. A question inside (`get`, `list`, a link by name) sends what waits first.
@@ -49,15 +69,18 @@ function namespaceOf(fd: number): Netns {
     sockets.clear();
     closeFd(fd);
   };
+  const run: Netns['run'] = (work) => inNetns(fd, work);
   return {
     fd,
+    sysctl: sysctlIn(run),
+    tuntap: tuntapIn(run),
     ...routeFamilies(directChannel(socket('route'))),
     batch(work) {
       const channel = batchChannel(socket('route'));
       work(routeFamilies(channel));
       channel.flush();
     },
-    run: (work) => inNetns(fd, work),
+    run,
     close,
     [Symbol.dispose]: close,
   };

@@ -2,6 +2,7 @@
 import * as fc from 'fast-check';
 import type { Arbitrary } from 'fast-check';
 import { formatIp, formatMac } from './address.ts';
+import { labels, seg6Modes, seg6Tunnel, segments } from '../route/encap.ts';
 import type { Message } from './message.ts';
 import type { Struct } from './struct.ts';
 import type { Select, Table } from './table.ts';
@@ -13,6 +14,8 @@ type AnyType = Type<unknown, unknown>;
 const bytesOf = (length: number): Arbitrary<Uint8Array> => fc.uint8Array({ minLength: length, maxLength: length });
 const ipOf = (length: number): Arbitrary<string> => bytesOf(length).map((b) => formatIp(b, 0, length));
 const big = fc.bigInt({ min: 0n, max: 0xffff_ffff_ffff_ffffn });
+
+const segmentList = fc.array(ipOf(16), { minLength: 1, maxLength: 3 });
 
 const plain = new Map<AnyType, Arbitrary<unknown>>([
   [types.u8, fc.integer({ min: 0, max: 0xff })],
@@ -28,6 +31,9 @@ const plain = new Map<AnyType, Arbitrary<unknown>>([
   [types.i64big, fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })],
   [types.bool8, fc.boolean()],
   [types.flag, fc.constant(true)],
+  [labels, fc.array(fc.integer({ min: 0, max: 0xf_ffff }), { minLength: 1, maxLength: 4 })],
+  [segments, segmentList],
+  [seg6Tunnel, fc.record({ mode: fc.constantFrom(...Object.keys(seg6Modes)), segments: segmentList })],
   [types.flagOrByte, fc.constant(true)],
   [types.mac6, bytesOf(6).map((b) => formatMac(b, 0, 6))],
   [types.text, fc.string({ unit: 'binary', maxLength: 40 }).filter((s) => !s.includes('\0') && s.isWellFormed())],

@@ -5,13 +5,27 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { addressMessage } from '../route/address.ts';
+import { bridgeLinkMessage } from '../route/bridge-vlan.ts';
 import { linkMessage } from '../route/link-table.ts';
+import { neighbourMessage } from '../route/neighbour.ts';
 import { netnsidMessage } from '../route/netnsid.ts';
+import { routeMessage } from '../route/route-table.ts';
+import { ruleMessage } from '../route/rule.ts';
+import { statsMessage } from '../route/stats.ts';
 import { messageValue } from './arbitrary.ts';
 import type { Message } from './message.ts';
 import { Reader, Writer } from './writer.ts';
 
-const messages: Message<unknown, never>[] = [linkMessage, addressMessage, netnsidMessage];
+const messages: Message<unknown, never>[] = [
+  linkMessage,
+  bridgeLinkMessage,
+  addressMessage,
+  routeMessage,
+  ruleMessage,
+  neighbourMessage,
+  statsMessage,
+  netnsidMessage,
+];
 
 const numRuns = Number(process.env['NETLINK_FUZZ_RUNS'] ?? 100);
 
