@@ -81,22 +81,6 @@ export type Rule = Omit<OutOf<typeof attributes>, 'table' | 'priority'> & {
 };
 
 export function ruleFamily(channel: Channel) {
-  function body(settings: RuleSettings): InOf<typeof header> & InOf<typeof attributes> {
-    const { from, to, not, family, ...rest } = settings;
-    const source = from === undefined ? undefined : parsePrefix(from);
-    const target = to === undefined ? undefined : parsePrefix(to);
-    const known = source?.address ?? target?.address;
-    return {
-      ...rest,
-      family: family ?? (known !== undefined && isIp6(known) ? AF_INET6 : AF_INET),
-      from: source?.address,
-      fromLength: source?.length,
-      to: target?.address,
-      toLength: target?.length,
-      flags: not === true ? INVERT : 0,
-    };
-  }
-
   return {
     add(settings: RuleSettings): void {
       const what = settings.action ?? (settings.goto === undefined ? 'table' : 'goto');
@@ -108,15 +92,33 @@ export function ruleFamily(channel: Channel) {
     delete(settings: RuleSettings): void {
       channel.run(request('rule.delete', RTM_DELRULE, 0, ruleMessage, body(settings)));
     },
-    /** In the order in which the kernel tries them; both families unless one is given. */
+    /** In the order in which the kernel tries them; IPv4 and IPv6 unless a family is given (multicast routing has its own). */
     list(options: { readonly family?: number } = {}): Rule[] {
-      const filter = { family: options.family ?? AF_UNSPEC };
-      return channel.dump(request('rule.list', RTM_GETRULE, 0, ruleMessage, filter), ruleMessage).map(toRule);
+      const { family = AF_UNSPEC } = options;
+      const all = channel.dump(request('rule.list', RTM_GETRULE, 0, ruleMessage, { family }), ruleMessage);
+      const wanted = family === AF_UNSPEC ? [AF_INET, AF_INET6] : [family];
+      return all.filter((rule) => wanted.includes(rule.family)).map(toRule);
     },
   };
 }
 
 export type RuleFamily = ReturnType<typeof ruleFamily>;
+
+function body(settings: RuleSettings): InOf<typeof header> & InOf<typeof attributes> {
+  const { from, to, not, family, ...rest } = settings;
+  const source = from === undefined ? undefined : parsePrefix(from);
+  const target = to === undefined ? undefined : parsePrefix(to);
+  const known = source?.address ?? target?.address;
+  return {
+    ...rest,
+    family: family ?? (known !== undefined && isIp6(known) ? AF_INET6 : AF_INET),
+    from: source?.address,
+    fromLength: source?.length,
+    to: target?.address,
+    toLength: target?.length,
+    flags: not === true ? INVERT : 0,
+  };
+}
 
 export function toRule(seen: OutOf<typeof header> & OutOf<typeof attributes>): Rule {
   const { fromLength, toLength, shortTable, from, to, suppressPrefixLength, ...rest } = seen;

@@ -13,8 +13,8 @@ export function tool(netns: Netns, line: string, input?: string): string {
 }
 
 /** The same, for programs that print JSON. Nothing printed is an empty list. */
-export function jsonTool<T = Record<string, unknown>[]>(netns: Netns, line: string): T {
-  return JSON.parse(tool(netns, line) || '[]') as T;
+export function jsonTool(netns: Netns, line: string): Record<string, unknown>[] {
+  return JSON.parse(tool(netns, line) || '[]') as Record<string, unknown>[];
 }
 
 /** Says that the kernel has no such thing: unknown kind, family or protocol. */
