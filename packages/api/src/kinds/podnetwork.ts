@@ -123,7 +123,6 @@ const spec = ruled(
       return new Set(names).size === names.length;
     },
     message: 'two interfaces of one pod cannot have the same name',
-    reason: 'FieldValueDuplicate',
     fieldPath: '.interfaces',
   },
 ).describe('What the pod is to have. Composed by the operator from all objects that select the pod.');

@@ -9,9 +9,8 @@ export interface Rule<T> {
   readonly holds: (value: T) => boolean;
   /** Shown by `kubectl apply`: what is wrong and what would be right. */
   readonly message: string;
-  /** CEL that computes the message, where the value helps the reader. `message` stays as fallback. */
-  readonly messageCel?: string;
-  readonly reason?: 'FieldValueInvalid' | 'FieldValueDuplicate' | 'FieldValueForbidden' | 'FieldValueRequired';
+  /** Not FieldValueDuplicate, for which the API server drops the message. */
+  readonly reason?: 'FieldValueInvalid' | 'FieldValueForbidden' | 'FieldValueRequired';
   /** Relative to the schema that carries the rule, as in `.range.last`. */
   readonly fieldPath?: string;
 }
@@ -20,9 +19,8 @@ export interface Rule<T> {
 export const onlyTheServerKnows = (): boolean => true;
 
 /** A rule as the CRD carries it. */
-function statement<T>({ cel, message, messageCel, reason, fieldPath }: Rule<T>): Record<string, string> {
+function statement<T>({ cel, message, reason, fieldPath }: Rule<T>): Record<string, string> {
   const stated: Record<string, string> = { rule: cel, message };
-  if (messageCel !== undefined) stated['messageExpression'] = messageCel;
   if (reason !== undefined) stated['reason'] = reason;
   if (fieldPath !== undefined) stated['fieldPath'] = fieldPath;
   return stated;

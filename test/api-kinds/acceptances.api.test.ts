@@ -1,0 +1,185 @@
+/** What the API server must accept: every manifest of the projects that we replace, and the edges of what is allowed. */
+import { linkTypes } from '@podloom/api';
+import type { Client } from '@podloom/kube';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  additionalNetwork,
+  bridge,
+  definition,
+  ipPool,
+  network,
+  networkGrant,
+  podConfig,
+  podConfigWith,
+  podInterface,
+  podNetwork,
+  podNetworkConfig,
+  primaryNetwork,
+  withConfig,
+} from './manifests.ts';
+import { connectWithKinds, isAcceptedByUs, refusalsOf, type Manifest } from './server.ts';
+
+type Case = readonly [sentence: string, manifest: Manifest];
+
+const sampleA = podConfigWith({
+  sampleDeployment: { create: true, name: 'cnf-example-a' },
+  networkAttachments: [
+    { name: 'pc0', linkType: 'veth', master: 'pcbr0', parent: 'pc0', cidr: '192.168.100.0/24' },
+    { name: 'pc1', linkType: 'veth', master: 'pcbr1', parent: 'pc1', cidr: '192.168.99.0/24' },
+  ],
+});
+
+const bridgeConfiguration = `
+  {
+    "cniVersion": "0.3.1", "name": "data", "type": "bridge", "bridge": "data-br",
+    "ipam": { "type": "host-local", "ranges": [[{ "subnet": "172.20.1.0/24" }]], "routes": [ { "dst": "0.0.0.0/0" } ] }
+  }
+`;
+
+const upstream: readonly Case[] = [
+  ['the PodConfig with two networks and a sample Deployment', sampleA],
+  ['a PodConfig without ranges', podConfig({ name: 'pco0', master: 'pcobr1', parent: 'pco0', cidr: undefined })],
+  ['the PodNetworkConfig of the MTU use case', podNetworkConfig({ Name: 'podnetwork-sample-a', eth0: { mtu: 1500 } })],
+  [
+    'a PodNetworkConfig with every upstream field',
+    podNetworkConfig({
+      name: 'sample',
+      Name: 'sample',
+      additionalNetworks: [
+        {
+          networkName: 'an',
+          networkDescription: 'Signalling',
+          linkType: 'veth',
+          master: 'anbr',
+          mtu: 1450,
+          hardwareAddr: '02:42:ac:11:00:02',
+          alias: 'signalling of cnf a',
+          cidr: '192.168.50.0/24',
+        },
+      ],
+    }),
+  ],
+  ['a Bridge', bridge({ cidr: '192.168.100.0/24' })],
+  [
+    'VLANs of a PodConfig',
+    podConfigWith({ vlans: [{ parentInterfaceName: 'eth1', vlanID: 100, bridgeName: 'br100' }] }),
+  ],
+  ['the Network "data" of the podagent', network({ plugin: 'bridge', config: bridgeConfiguration })],
+  ['a Network with a plugin alone', network({ plugin: 'kactus' })],
+  ['a NetworkAttachmentDefinition of one plugin', withConfig('{"type":"macvlan","master":"eth1"}')],
+  ['a NetworkAttachmentDefinition of a list', withConfig(`{"plugins":[${bridgeConfiguration},{"type":"tuning"}]}`)],
+  ['a NetworkAttachmentDefinition with an empty spec', definition({ spec: {} })],
+  ['a NetworkAttachmentDefinition without spec', definition({})],
+];
+
+const attachments: readonly Case[] = [
+  ['an empty PodConfig', podConfigWith({})],
+  ['a sample Deployment that is not made', podConfigWith({ sampleDeployment: { create: false } })],
+  ['a prefix of 15 bytes', podConfig({ name: 'abcdefghijklmno' })],
+  ['a prefix of 15 bytes with an umlaut', podConfig({ name: 'abcdefghijklmü' })],
+  ['a range of one address', podConfig({ cidr: '10.0.0.7/32', gateway: 'None', addresses: ['10.0.0.7'] })],
+  ['a pair of addresses (RFC 3021)', podConfig({ cidr: '10.0.0.6/31', gateway: 'None', addresses: ['10.0.0.6'] })],
+  ['a range as wide as a /8', podConfig({ cidr: '10.0.0.0/8' })],
+  ['IPv6', podConfig({ cidr: 'fd00:1::/64', mtu: 1280 })],
+  ['IPv6 of an odd prefix', podConfig({ cidr: 'fd00:1::40/122', addresses: ['fd00:1::42'] })],
+  [
+    'both families',
+    podConfig({ cidr: undefined, cidrs: ['10.0.0.0/24', 'fd00::/64'], addresses: ['10.0.0.9', 'fd00::9'] }),
+  ],
+  [
+    'the first address where the gateway is another',
+    podConfig({ gateway: '192.168.100.254', addresses: ['192.168.100.1'] }),
+  ],
+  ['the first address where there is no gateway', podConfig({ gateway: 'None', addresses: ['192.168.100.1'] })],
+  ['a static address in an exclusion', podConfig({ exclude: ['192.168.100.0/28'], addresses: ['192.168.100.5'] })],
+  ['routes', podConfig({ routes: [{ to: '0.0.0.0/0', via: '192.168.100.1', metric: 500 }, { to: '10.9.0.0/16' }] })],
+  ['the smallest MTU', podConfig({ mtu: 68 })],
+  ['the largest MTU', podConfig({ mtu: 65535 })],
+  ['a MAC address in capitals', podConfig({ hardwareAddr: '02:AB:CD:EF:00:01' })],
+  ['a VLAN', podConfig({ linkType: 'vlan', parent: 'eth1', vlanID: 4094 })],
+  ['a macvlan', podConfig({ linkType: 'macvlan', parent: 'eth1' })],
+  ...linkTypes.map((linkType): Case => {
+    const parent = /vlan|vtap/.test(linkType) ? 'eth1' : undefined;
+    return [`linkType ${linkType}`, podConfig({ linkType, parent, vlanID: linkType === 'vlan' ? 1 : undefined })];
+  }),
+];
+
+const ours: readonly Case[] = [
+  [
+    'a PrimaryNetwork with everything',
+    primaryNetwork({
+      interfaceName: 'ens3',
+      txQueueLength: 0,
+      sysctls: { 'net.ipv4.conf.rp_filter': '2', 'net.ipv6.neigh.base_reachable_time_ms': '1000' },
+      routes: [{ to: 'fd00::/8', via: 'fd01::1' }],
+    }),
+  ],
+  [
+    'a selector by expressions',
+    primaryNetwork({ podSelector: { matchExpressions: [{ key: 'app', operator: 'Exists' }] } }),
+  ],
+  [
+    'an AdditionalNetwork with an exact name',
+    additionalNetwork({ namePrefix: undefined, name: 'net1', cidr: '10.5.0.0/20' }),
+  ],
+  ['an AdditionalNetwork without addresses', additionalNetwork({})],
+  ['a grant of devices and VLANs', networkGrant({ devices: ['eth1'], vlanIds: ['100', '200-299', '4094'] })],
+  ['a grant to all namespaces', networkGrant({ namespaces: { selector: {} }, cidrs: ['10.0.0.0/8', 'fd00::/8'] })],
+  ['a pool', ipPool({ gateway: '10.1.0.1', exclude: ['10.1.1.0/30'] })],
+  ['a pool of IPv6', ipPool({ cidr: 'fd00::/64', range: { first: 'fd00::', last: 'fd00::ff' } })],
+  ['a PodNetwork', podNetwork({})],
+  [
+    'a PodNetwork with everything',
+    podNetwork({
+      interfaces: [
+        podInterface({
+          linkType: 'veth',
+          bridge: {
+            name: 'pcbr0',
+            device: 'plbr1a2b3c',
+            gateways: ['192.168.100.1/24', 'fd00::1/64'],
+            home: 'own',
+            mtuBytes: 9000,
+          },
+          mtuBytes: 9000,
+          macAddress: '02:00:00:00:00:01',
+          alias: 'pc0',
+          addresses: ['192.168.100.2/24', 'fd00::2/64'],
+          routes: [{ to: '10.0.0.0/8', via: '192.168.100.1' }],
+        }),
+        podInterface({ key: 'net1', namePrefix: undefined, name: 'net1' }),
+      ],
+      primary: {
+        mtuBytes: 1400,
+        sources: [{ apiVersion: 'podnetwork.opdev.io/v1alpha1', kind: 'PrimaryNetwork', name: 'p' }],
+      },
+    }),
+  ],
+];
+
+const json: readonly Case[] = [
+  ['brackets in strings', '{"type":"a","note":"}{][,:"}'],
+  ['quotes in strings', String.raw`{"type":"a","note":"say \"}\" \\"}`],
+  ['every kind of value', '{"type":"a","v":[null,true,false,-0.5e+10,0,"",{},[],[[{"a":{}}]]]}'],
+  ['white space everywhere', ' \t\r\n{ "type" : "a" , "b" : [ 1 , 2 ] } \n'],
+  ['words of other scripts', String.raw`{"type":"a","note":"ålesund \u00e5 网络"}`],
+].map(([sentence = '', config = '']) => [`JSON with ${sentence}`, withConfig(config)] as const);
+
+const groups = { 'what upstream has': upstream, attachments, 'our own kinds': ours, JSON: json };
+
+let client: Client;
+beforeAll(async () => {
+  client = await connectWithKinds();
+});
+afterAll(() => client.close());
+
+describe.each(Object.entries(groups))('the API server accepts, of %s,', (_, cases) => {
+  it.each(cases)('%s', async (_, manifest) => {
+    expect(await refusalsOf(client, manifest)).toEqual([]);
+    expect(isAcceptedByUs(manifest)).toBe(true);
+  });
+});
+
+it('more than thirty good manifests are tried', () => {
+  expect(Object.values(groups).flat().length).toBeGreaterThan(30);
+});
