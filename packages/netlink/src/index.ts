@@ -28,3 +28,6 @@ export type { PortVlan, VlanSettings } from './route/bridge-vlan.ts';
 export type { LinkStats } from './route/stats.ts';
 export type { Sysctl } from './sysctl.ts';
 export type { Tuntap, TuntapSettings } from './tuntap.ts';
+export { monitor } from './monitor/monitor.ts';
+export type { Monitor, MonitorEvent } from './monitor/monitor.ts';
+export type { BridgePort, Change, Topic } from './monitor/events.ts';

@@ -3,6 +3,7 @@
  * is synchronous on purpose: entering a namespace, opening a socket and leaving must not be interrupted by other JavaScript.
  */
 import koffi from 'koffi';
+import { LITTLE } from './codec/writer.ts';
 
 const c = koffi.load(null);
 
@@ -31,6 +32,15 @@ const recvC = c.func('intptr_t recv(int fd, void *buf, size_t len, int flags)') 
   n: Int,
   flags: Int,
 ) => Int;
+const recvfromC = c.func('intptr_t recvfrom(int fd, void *buf, size_t len, int flags, void *from, void *n)') as (
+  fd: Int,
+  buf: Uint8Array,
+  n: Int,
+  flags: Int,
+  from: Uint8Array,
+  fromLength: Uint8Array,
+) => Int;
+const syscallC = c.func('intptr_t syscall(intptr_t number, intptr_t a, intptr_t b)') as (n: Int, a: Int, b: Int) => Int;
 const closeC = c.func('int close(int fd)') as (fd: Int) => Int;
 const readC = c.func('intptr_t read(int fd, void *buf, size_t len)') as (fd: Int, buf: Uint8Array, n: Int) => Int;
 const writeC = c.func('intptr_t write(int fd, void *buf, size_t len)') as (fd: Int, buf: Uint8Array, n: Int) => Int;
@@ -120,16 +130,37 @@ export function recv(fd: number, buffer: Uint8Array, flags: number): number {
   }
 }
 
+/** The same with the sender's address, whose buffer must have room for it. */
+export function recvFrom(fd: number, buffer: Uint8Array, flags: number, from: Uint8Array): number {
+  const length = Buffer.alloc(4);
+  for (;;) {
+    new DataView(length.buffer, length.byteOffset).setUint32(0, from.length, LITTLE);
+    const n = recvfromC(fd, buffer, buffer.length, flags, from, length);
+    if (n >= 0) return n;
+    const errno = koffi.errno();
+    if (errno !== EINTR) return -errno;
+  }
+}
+
+const PIDFD_OPEN = 434;
+/** A descriptor that becomes readable when the process ends. */
+export const pidfdOpen = (pid: number): number => checked('pidfd_open', syscallC(PIDFD_OPEN, pid, 0));
+
 export const EPOLL_ADD = 1;
 export const EPOLL_DELETE = 2;
 
 /** Watches for input. `key` comes back from `epollWait`; it is ours to choose, so no lookup by descriptor is needed. */
-export function epollControl(epoll: number, operation: number, fd: number, key: number): void {
+export function epollControl(epoll: number, operation: number, fd: number, key: number, events = EPOLLIN): void {
   const event = Buffer.alloc(16);
-  event.writeUInt32LE(1, 0);
-  event.writeUInt32LE(key, EPOLL_DATA);
+  const view = new DataView(event.buffer, event.byteOffset);
+  view.setUint32(0, events, LITTLE);
+  view.setUint32(EPOLL_DATA, key, LITTLE);
   checked('epoll_ctl', epollCtlC(epoll, operation, fd, event));
 }
+
+export const EPOLLIN = 0x1;
+/** For files of /proc that report changes. */
+export const EPOLLPRI = 0x2;
 
 /** `struct epoll_event` is packed on x86-64 only. */
 export const EPOLL_DATA = process.arch === 'x64' ? 4 : 8;

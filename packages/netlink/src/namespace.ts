@@ -36,6 +36,8 @@ export type Families = ReturnType<typeof routeFamilies>;
 export interface Netns extends Families, Disposable {
   /** Descriptor of the namespace; for `netns:` of a link that moves here. */
   readonly fd: number;
+  /** How it was found. */
+  readonly source: NetnsSource;
   readonly sysctl: Sysctl;
   readonly tuntap: Tuntap;
   /**
@@ -51,10 +53,10 @@ export interface Netns extends Families, Disposable {
 /** Opens a namespace; `open()` is the process's own. Close it, or bind it with `using`. */
 export function open(source: NetnsSource = { own: true }): Netns {
   const fd = openNetns(source, netnsidOfFd);
-  return namespaceOf(fd);
+  return namespaceOf(fd, source);
 }
 
-function namespaceOf(fd: number): Netns {
+function namespaceOf(fd: number, source: NetnsSource): Netns {
   const sockets = new Map<Protocol, Socket>();
   const socket = (protocol: Protocol): Socket => {
     let found = sockets.get(protocol);
@@ -72,6 +74,7 @@ function namespaceOf(fd: number): Netns {
   const run: Netns['run'] = (work) => inNetns(fd, work);
   return {
     fd,
+    source,
     sysctl: sysctlIn(run),
     tuntap: tuntapIn(run),
     ...routeFamilies(directChannel(socket('route'))),

@@ -1,10 +1,10 @@
 /** `bridge vlan`: which VLANs a port of a filtering bridge takes part in. */
 import { message } from '../codec/message.ts';
 import { attr, many, table } from '../codec/table.ts';
-import { bytes, text, u16, u32 } from '../codec/type.ts';
+import { text, u16, u32 } from '../codec/type.ts';
 import { request } from '../wire/request.ts';
 import type { Channel, LinkRef } from './channel.ts';
-import { vlanInfo } from './kinds/bridge.ts';
+import { bridgePort, vlanInfo } from './kinds/bridge.ts';
 import { linkHeader } from './link-table.ts';
 import { AF_BRIDGE, RTM_DELLINK, RTM_GETLINK, RTM_SETLINK } from './numbers.ts';
 
@@ -19,7 +19,7 @@ export const bridgeLinkMessage = message(
     mtu: attr(4, u32),
     link: attr(5, u32),
     master: attr(10, u32),
-    protInfo: attr(12, bytes),
+    protInfo: attr(12, bridgePort),
     afSpec: attr(26, afSpec),
     extMask: attr(29, u32),
   }),

@@ -12,6 +12,8 @@ import type { OnReply, Socket } from '../wire/socket.ts';
 export type LinkRef = number | string;
 
 export interface Channel {
+  /** Changes wait for the batch's end. */
+  readonly collects: boolean;
   /** A change without an answer of interest. */
   run(request: Request): void;
   /** A change whose answer is of interest; in a batch it comes with the batch, and the result is 0. */
@@ -31,6 +33,7 @@ export async function* unhurried<T>(chunks: Generator<T, void, void>): AsyncGene
 
 export function directChannel(socket: Socket): Channel {
   return {
+    collects: false,
     run: (request) => socket.run(request),
     runFor: (request, onReply) => {
       let result = 0;
@@ -56,6 +59,7 @@ export function batchChannel(socket: Socket): Channel & { flush(): void } {
     if (first !== undefined) throw first;
   };
   return {
+    collects: true,
     run: (request) => void waiting.push(request),
     runFor: (request) => {
       waiting.push(request);

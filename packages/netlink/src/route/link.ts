@@ -68,7 +68,7 @@ interface Netkit {
 }
 
 /** A link to make, typed by its kind. */
-export type LinkAdd = LinkSettings & (OfKind | Veth | Netkit);
+export type LinkAdd = LinkSettings & { readonly name: string } & (OfKind | Veth | Netkit);
 /** A change; `kind` and `data` go together where settings of the kind change. */
 export type LinkChange = LinkSettings & { readonly flags?: number; readonly change?: number } & (
     OfKind | Netkit | { readonly kind?: undefined; readonly data?: undefined }
@@ -136,11 +136,13 @@ export function linkFamily(channel: Channel) {
     });
 
   return {
-    /** Makes a link and returns its index (0 in a batch: choose an `index` there if you need it). */
+    /** Makes a link and returns its index; 0 in a batch or for another namespace, where you may choose the `index`. */
     add(link: LinkAdd): number {
       const flags = NLM_F_CREATE | NLM_F_EXCL | NLM_F_ECHO;
       const made = request('link.add', RTM_NEWLINK, flags, linkMessage, body(link));
-      return channel.runFor(made, (_, r, start) => r.view.getInt32(start + 4, LITTLE));
+      const echoed = channel.runFor(made, (_, r, start) => r.view.getInt32(start + 4, LITTLE));
+      if (echoed !== 0 || channel.collects || link.netns !== undefined) return echoed;
+      return link.index ?? indexOf(link.name); // vxlan and kernels before 6.2 do not echo
     },
     set(ref: LinkRef, change: LinkChange): void {
       const found = typeof ref === 'number' ? { index: ref } : nameOrIndex(ref, change);
