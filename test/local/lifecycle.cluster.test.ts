@@ -1,0 +1,161 @@
+/** What happens to a private cluster in its life, and that it leaves the machine as it was. Makes clusters of its own. */
+import { clusterDown, clusterNames, clusterStatus, clusterUp } from '@podloom/local';
+import { createClient, loadConfig, namespaces, pods, type Client } from '@podloom/kube';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { type Machine, observeMachine, processesOf } from './machine.ts';
+
+const name = `a${process.pid}`;
+const other = `b${process.pid}`;
+const soon = { timeout: 90_000, interval: 100 };
+let before: Machine;
+
+beforeAll(() => {
+  before = observeMachine();
+});
+
+afterAll(async () => {
+  await clusterDown({ name });
+  await clusterDown({ name: other });
+});
+
+async function withClient<T>(cluster: string, work: (client: Client) => Promise<T>): Promise<T> {
+  const { kubeconfig } = await clusterStatus({ name: cluster });
+  const client = createClient(await loadConfig({ path: kubeconfig }));
+  try {
+    return await work(client);
+  } finally {
+    await client.close();
+  }
+}
+
+function killAll(pids: readonly number[]): void {
+  for (const pid of pids) process.kill(pid, 'SIGKILL');
+}
+
+async function restartsOf(part: string): Promise<number> {
+  const { processes } = await clusterStatus({ name });
+  return processes.find((process) => process.name === part)?.restarts ?? -1;
+}
+
+describe('a private cluster', () => {
+  it('comes up with ready nodes and changes none of the settings, mounts and rules of the machine', async () => {
+    expect(await clusterUp({ name, nodes: 1 })).toMatchObject({ started: true, nodes: ['n1'] });
+    const status = await clusterStatus({ name });
+    expect(status).toMatchObject({ phase: 'ready', nodes: [{ name: 'n1', ready: true }] });
+    expect(status.processes.map((process) => process.name).toSorted()).toEqual([
+      'coredns',
+      'etcd',
+      'kube-apiserver',
+      'kube-controller-manager',
+      'kube-scheduler',
+      'n1/containerd',
+      'n1/kube-proxy',
+      'n1/kubelet',
+    ]);
+    const { mounts, rules, sysctls } = observeMachine();
+    expect({ mounts, rules, sysctls }).toEqual({ mounts: before.mounts, rules: before.rules, sysctls: before.sysctls });
+  });
+
+  it('is left alone by a second up, and refuses another number of nodes', async () => {
+    const { supervisorPid } = await clusterStatus({ name });
+    expect(await clusterUp({ name })).toMatchObject({ started: false });
+    expect((await clusterStatus({ name })).supervisorPid).toBe(supervisorPid);
+    await expect(clusterUp({ name, nodes: 2 })).rejects.toThrow(/has 1 nodes; take it down first/);
+  });
+
+  it('starts a process again that was killed, and shows it', async () => {
+    for (const part of ['etcd', 'kube-apiserver', 'n1/containerd', 'n1/kubelet']) {
+      const found = (await clusterStatus({ name })).processes.find((process) => process.name === part);
+      const restarts = found?.restarts ?? 0;
+      killAll([found?.pid ?? 0]);
+      await vi.waitFor(async () => expect(await restartsOf(part)).toBeGreaterThan(restarts), soon);
+    }
+    await vi.waitFor(async () => {
+      const { nodes, processes } = await clusterStatus({ name });
+      expect(nodes[0]?.ready).toBe(true);
+      expect(processes.filter(({ state }) => state !== 'running')).toEqual([]);
+    }, soon);
+  });
+
+  it('lives beside another with other ranges', async () => {
+    await clusterUp({ name: other, nodes: 1 });
+    const [first, second] = [await clusterStatus({ name }), await clusterStatus({ name: other })];
+    expect(first.addresses.range).not.toBe(second.addresses.range);
+    expect([first.nodes[0]?.ready, second.nodes[0]?.ready]).toEqual([true, true]);
+    expect(await clusterNames()).toEqual(expect.arrayContaining([name, other]));
+    await withClient(other, async (client) => client.create(namespaces, { metadata: { name: 'only-there' } }));
+    const here = await withClient(name, async (client) => client.list(namespaces));
+    expect(here.items.map((item) => item.metadata.name)).not.toContain('only-there');
+  });
+
+  it('comes back with its objects after everything was killed at once', async () => {
+    await withClient(name, async (client) => client.create(namespaces, { metadata: { name: 'kept' } }));
+    const pids = processesOf(name);
+    expect(pids.length).toBeGreaterThan(8);
+    killAll(pids);
+    await vi.waitFor(() => expect(processesOf(name)).toEqual([]), soon);
+    expect((await clusterStatus({ name })).phase).toBe('stopped');
+    expect(await clusterUp({ name })).toMatchObject({ started: true });
+    const kept = await withClient(name, async (client) => client.get(namespaces, 'kept'));
+    expect(kept.metadata.name).toBe('kept');
+    expect((await clusterStatus({ name })).nodes[0]?.ready).toBe(true);
+  });
+
+  it('comes back when only its supervisor was killed', async () => {
+    const { supervisorPid } = await clusterStatus({ name });
+    killAll([supervisorPid ?? 0]);
+    await vi.waitFor(async () => expect((await clusterStatus({ name })).phase).toBe('stopped'), soon);
+    expect(await clusterUp({ name })).toMatchObject({ started: true });
+    const kept = await withClient(name, async (client) => client.get(namespaces, 'kept'));
+    expect(kept.metadata.name).toBe('kept');
+  });
+
+  it('makes a node anew whose namespaces were lost', async () => {
+    const lost = (await clusterStatus({ name })).nodes[0]?.pid ?? 0;
+    killAll([lost]);
+    await vi.waitFor(async () => {
+      const { phase, nodes } = await clusterStatus({ name });
+      expect(nodes[0]?.pid).not.toBe(lost);
+      expect({ phase, ready: nodes[0]?.ready }).toEqual({ phase: 'ready', ready: true });
+    }, soon);
+  });
+
+  it('starts the containers of its pods again after it was killed', async () => {
+    await withClient(name, async (client) => {
+      await client.create(pods, {
+        metadata: { name: 'sleeper', namespace: 'kept' },
+        spec: { containers: [{ name: 'main', image: 'podloom.local/pause:v1', imagePullPolicy: 'Never' }] },
+      });
+      await vi.waitFor(async () => {
+        const pod = await client.get(pods, 'sleeper', { namespace: 'kept' });
+        expect(pod.status?.containerStatuses?.[0]?.state).toHaveProperty('running');
+      }, soon);
+    });
+    killAll(processesOf(name));
+    await clusterUp({ name });
+    await withClient(name, async (client) =>
+      vi.waitFor(async () => {
+        const pod = await client.get(pods, 'sleeper', { namespace: 'kept' });
+        expect(pod.status?.containerStatuses?.[0]).toMatchObject({ restartCount: 1, state: { running: {} } });
+      }, soon),
+    );
+  });
+
+  it('goes down whole also while it is still starting', async () => {
+    await clusterDown({ name: other });
+    const interrupted = new AbortController();
+    const up = clusterUp({ name: other, signal: interrupted.signal, progress: () => interrupted.abort() });
+    await expect(up).rejects.toThrow(/abort/);
+    expect(await clusterDown({ name: other })).toBe(true);
+    expect(processesOf(other)).toEqual([]);
+    expect(await clusterDown({ name: other })).toBe(false);
+  });
+
+  it('leaves nothing behind', async () => {
+    await clusterDown({ name });
+    await clusterDown({ name: other });
+    expect(processesOf(name)).toEqual([]);
+    expect(processesOf(other)).toEqual([]);
+    expect(observeMachine()).toEqual(before);
+  });
+});

@@ -1,0 +1,95 @@
+/** Looks at everything of this machine that a cluster could leave changed. */
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const sysctls = [
+  'vm/overcommit_memory',
+  'vm/panic_on_oom',
+  'kernel/panic',
+  'kernel/panic_on_oops',
+  'kernel/keys/root_maxkeys',
+  'kernel/keys/root_maxbytes',
+  'kernel/hostname',
+  'net/ipv4/ip_forward',
+  'net/ipv4/conf/all/forwarding',
+  'net/ipv4/conf/all/rp_filter',
+];
+const folders = ['/etc', '/opt', '/run', '/usr/libexec', '/var/lib', '/var/log', '/var/run'];
+
+export interface Machine {
+  mounts: string[];
+  links: string[];
+  addresses: string[];
+  routes: string[];
+  rules: string;
+  sysctls: Record<string, string>;
+  namespaces: string[];
+  groups: string[];
+  files: Record<string, string[]>;
+}
+
+export function observeMachine(): Machine {
+  return {
+    mounts: lines(readFileSync('/proc/self/mounts', 'utf8')),
+    links: lines(print('ip', '-oneline', 'link')).map((line) => line.split(' ')[1] ?? ''),
+    addresses: lines(print('ip', '-oneline', 'address')).map((line) => line.split(/\s+/).slice(1, 4).join(' ')),
+    routes: lines(print('ip', '-4', 'route', 'show', 'table', 'all')),
+    rules: print('nft', 'list', 'ruleset'),
+    sysctls: Object.fromEntries(sysctls.map((name) => [name, readIfThere(`/proc/sys/${name}`)])),
+    namespaces: list('/run/netns'),
+    groups: cgroups('/sys/fs/cgroup'),
+    files: Object.fromEntries(folders.map((folder) => [folder, list(folder)])),
+  };
+}
+
+/** Pids of all processes of a cluster: the same that a user would look for, by control group or by command line. */
+export function processesOf(cluster: string): number[] {
+  return readdirSync('/proc')
+    .filter((entry) => /^\d+$/.test(entry))
+    .filter((pid) => {
+      const group = readIfThere(`/proc/${pid}/cgroup`);
+      const command = readIfThere(`/proc/${pid}/cmdline`);
+      return group.includes(`/podloom-${cluster}/`) || command.includes(`/var/lib/podloom/${cluster}/`);
+    })
+    .map(Number);
+}
+
+function cgroups(folder: string): string[] {
+  return readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .flatMap((entry) => {
+      const path = join(folder, entry.name);
+      return entry.name.startsWith('podloom-') ? [path] : existsSync(join(path, 'cgroup.procs')) ? topGroups(path) : [];
+    })
+    .toSorted();
+}
+
+function topGroups(hierarchy: string): string[] {
+  return readdirSync(hierarchy, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map((entry) => join(hierarchy, entry.name));
+}
+
+function print(command: string, ...args: string[]): string {
+  return execFileSync(command, args, { encoding: 'utf8' });
+}
+
+function lines(text: string): string[] {
+  return text.split('\n').filter(Boolean).toSorted();
+}
+
+function list(folder: string): string[] {
+  return existsSync(folder) ? readdirSync(folder).toSorted() : [];
+}
+
+/** A process may go while it is looked at, and not every kernel has every setting. */
+function readIfThere(path: string): string {
+  try {
+    return readFileSync(path, 'utf8').trim();
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ESRCH' || code === 'EINVAL') return '';
+    throw error;
+  }
+}
