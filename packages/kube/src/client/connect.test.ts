@@ -1,9 +1,6 @@
-import { createServer } from 'node:http';
 import type { Http2ServerRequest } from 'node:http2';
-import { connect, type Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import { inspect } from 'node:util';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { CredentialSource } from '../kubeconfig/cluster.ts';
 import { configMaps } from './builtin.ts';
 import { isUnreachable } from './errors.ts';
@@ -15,7 +12,6 @@ import {
   fact,
   failureOf,
   type Handler,
-  listen,
   openWatch,
   sendJson,
   startFreezer,
@@ -150,41 +146,5 @@ describe('certificates', () => {
       },
     };
     expect((await clientFor(server.port, { credentials }).list(configMaps)).metadata.continue).toBe('new');
-  });
-});
-
-describe('a proxy', () => {
-  it('is asked for a tunnel, with its own password', async () => {
-    const server = await startServer(watchable);
-    const asked: [string | undefined, string | undefined][] = [];
-    const proxy = createServer();
-    const sockets = new Set<Socket>();
-    proxy.on('connect', (request, socket: Socket) => {
-      asked.push([request.url, request.headers['proxy-authorization']]);
-      const target = connect(server.port, '127.0.0.1', () => socket.write('HTTP/1.1 200 OK\r\n\r\n'));
-      sockets.add(socket);
-      target.pipe(socket).pipe(target);
-    });
-    const port = await listen(proxy);
-    onTestFinished(() => {
-      sockets.forEach((socket) => socket.destroy());
-      proxy.close();
-    });
-    const client = clientFor(server.port, { proxy: new URL(`http://me:p%40ss@127.0.0.1:${port}`) });
-    await openWatch(client);
-    await client.list(configMaps);
-    expect(asked).toEqual([[`127.0.0.1:${server.port}`, `Basic ${Buffer.from('me:p@ss').toString('base64')}`]]);
-  });
-
-  it('that refuses is named in the error, without its password', async () => {
-    const proxy = createServer();
-    proxy.on('connect', (_request, socket) => socket.end('HTTP/1.1 407 No\r\ncontent-length: 0\r\n\r\n'));
-    const port = await listen(proxy);
-    onTestFinished(() => void proxy.close());
-    const failure = await failureOf(
-      clientFor(1, { proxy: new URL(`http://me:hunter2@127.0.0.1:${port}`) }).list(configMaps),
-    );
-    expect((failure as Error).message).toContain(`the proxy 127.0.0.1:${port} answered 407`);
-    expect(inspect(failure, { depth: 9 })).not.toContain('hunter2');
   });
 });

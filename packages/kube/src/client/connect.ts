@@ -6,11 +6,10 @@
  * mind when none is answered; so here a socket that received nothing over two whole ping intervals is destroyed. On HTTP/1.1 there
  * are no pings, and TCP keep-alive does the same for all but a peer that hangs.
  */
-import { type ClientRequest, request as httpRequest } from 'node:http';
-import { request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
 import { buildConnector } from 'undici';
 import type { ClusterConfig } from '../kubeconfig/cluster.ts';
+import { tunnel } from './proxy.ts';
 
 export interface ConnectOptions {
   readonly timeoutMs: number;
@@ -32,9 +31,9 @@ export async function openSocket(config: ClusterConfig, options: ConnectOptions)
     timeout: options.timeoutMs,
     keepAliveInitialDelay: options.pingIntervalMs,
   });
-  const httpSocket = proxy ? await tunnel(proxy, server, options.timeoutMs) : undefined;
   const hostname = server.hostname.replace(/^\[|\]$/g, '');
   const port = server.port || (server.protocol === 'https:' ? '443' : '80');
+  const httpSocket = proxy ? await tunnel(proxy, { hostname, port: Number(port) }, options.timeoutMs) : undefined;
   if (httpSocket && server.protocol !== 'https:') return httpSocket;
   const socket = await new Promise<Socket>((resolve, reject) => {
     const target = {
@@ -60,36 +59,4 @@ function watchForSilence(socket: Socket, pingIntervalMs: number): void {
     if (silentTicks >= 2) socket.destroy(new Error(`no sign of life for ${2 * pingIntervalMs} ms`));
   }, pingIntervalMs).unref();
   socket.once('close', () => clearInterval(timer));
-}
-
-/** HTTP CONNECT. The proxy's password, if its address has one, goes into the header only. */
-function tunnel(proxy: URL, server: URL, timeoutMs: number): Promise<Socket> {
-  const authority = `${server.hostname}:${server.port || (server.protocol === 'https:' ? '443' : '80')}`;
-  const user = decodeURIComponent(proxy.username);
-  const basic = Buffer.from(`${user}:${decodeURIComponent(proxy.password)}`).toString('base64');
-  const options = {
-    host: proxy.hostname.replace(/^\[|\]$/g, ''),
-    port: proxy.port || (proxy.protocol === 'https:' ? 443 : 80),
-    method: 'CONNECT',
-    path: authority,
-    headers: { host: authority, ...(user ? { 'proxy-authorization': `Basic ${basic}` } : {}) },
-    agent: false,
-    signal: AbortSignal.timeout(timeoutMs),
-  } as const;
-  return new Promise((resolve, reject) => {
-    const request: ClientRequest = proxy.protocol === 'https:' ? httpsRequest(options) : httpRequest(options);
-    request.once('error', reject);
-    request.once('connect', (response, socket) => {
-      if (response.statusCode === 200) resolve(socket);
-      else {
-        socket.destroy();
-        reject(new Error(`the proxy ${proxy.host} answered ${response.statusCode}`));
-      }
-    });
-    request.once('response', (response) => {
-      response.destroy();
-      reject(new Error(`the proxy ${proxy.host} answered ${response.statusCode}`));
-    });
-    request.end();
-  });
 }

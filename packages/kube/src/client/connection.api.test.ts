@@ -89,7 +89,6 @@ async function mounted(world: World): Promise<{ folder: string; token: string }>
   return { folder, token: status.token };
 }
 
-
 describe('a service account', () => {
   it('is used inside a pod, and its token is read again when the server refuses the old one', async () => {
     const world = await realWorld();

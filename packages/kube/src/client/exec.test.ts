@@ -2,6 +2,7 @@
 import { createServer } from 'node:https';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type WebSocket, WebSocketServer } from 'ws';
+import type { CredentialSource } from '../kubeconfig/cluster.ts';
 import { isForbidden } from './errors.ts';
 import { clientFor, failureOf, listen, serverCertificate, status } from './testing/server.ts';
 
@@ -87,6 +88,27 @@ describe('exec', () => {
     onTestFinished(() => void server.close());
     const failure = await failureOf(clientFor(await listen(server)).exec('p', { command: ['x'] }));
     expect(isForbidden(failure)).toBe(true);
+  });
+
+  it('renews a refused token once', async () => {
+    const server = createServer(serverCertificate);
+    const sockets = new WebSocketServer({ noServer: true });
+    server.on('upgrade', (request, socket, head) => {
+      if (request.headers.authorization === 'Bearer new') {
+        sockets.handleUpgrade(request, socket, head, (ws) => finish(ws, success));
+      } else socket.end('HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\nconnection: close\r\n\r\n');
+    });
+    onTestFinished(() => void server.close());
+    let token = 'old';
+    const credentials: CredentialSource = {
+      get: async () => ({ authorization: `Bearer ${token}` }),
+      renew: () => {
+        token = 'new';
+        return true;
+      },
+    };
+    const client = clientFor(await listen(server), { credentials });
+    expect((await client.exec('p', { command: ['x'] })).exitCode).toBe(0);
   });
 
   it('stops when the caller aborts, with the caller’s reason', async () => {

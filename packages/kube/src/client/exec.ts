@@ -4,10 +4,10 @@
  */
 import { InvalidInput, Unavailable } from '@podloom/api';
 import { WebSocket } from 'ws';
-import type { ClusterConfig } from '../kubeconfig/cluster.ts';
+import type { ClusterConfig, Credentials } from '../kubeconfig/cluster.ts';
 import type { ExecOptions, ExecResult } from './client.ts';
 import { openSocket } from './connect.ts';
-import { translateStatus } from './errors.ts';
+import { isUnauthorized, translateStatus } from './errors.ts';
 import { readJson } from './read-json.ts';
 import { connectOptions, translated, type TransportOptions } from './transport.ts';
 
@@ -21,13 +21,27 @@ export async function execInPod(
   options: ExecOptions,
 ): Promise<ExecResult> {
   if (options.command.length === 0) throw new InvalidInput('EXEC_COMMAND', 'the command to run is empty');
+  options.signal?.throwIfAborted();
+  const credentials = await config.credentials.get();
+  try {
+    return await attempt(config, credentials, transport, path, options);
+  } catch (error) {
+    if (!isUnauthorized(error) || !config.credentials.renew(credentials)) throw error;
+    return attempt(config, await config.credentials.get(), transport, path, options);
+  }
+}
+
+async function attempt(
+  config: ClusterConfig,
+  { authorization }: Credentials,
+  transport: TransportOptions,
+  path: string,
+  options: ExecOptions,
+): Promise<ExecResult> {
   const { signal } = options;
   const what = `exec ${path}`;
-  signal?.throwIfAborted();
-  const credentials = await config.credentials.get();
-  const socket = await translated(what, signal, () =>
-    openSocket(config, { ...connectOptions(transport), allowH2: false }),
-  );
+  const socketOptions = { ...connectOptions(transport), allowH2: false };
+  const socket = await translated(what, signal, () => openSocket(config, socketOptions));
   // Without v5 nothing can tell the command that its input has ended.
   const protocols = options.stdin === undefined ? ['v5.channel.k8s.io', 'v4.channel.k8s.io'] : ['v5.channel.k8s.io'];
   const url = new URL(config.server);
@@ -39,7 +53,7 @@ export async function execInPod(
     headers: {
       ...config.headers,
       'user-agent': transport.userAgent ?? 'podloom',
-      ...(credentials.authorization ? { authorization: credentials.authorization } : {}),
+      ...(authorization ? { authorization } : {}),
     },
   });
   const abort = () => ws.terminate();

@@ -74,6 +74,7 @@ export function createTransport(config: ClusterConfig, options: TransportOptions
       connect: (_, callback) => void connect(callback),
     });
   let agent = newAgent();
+  const retired = new Set<Agent>();
   const prefix = config.server.pathname.replace(/\/$/, '');
 
   async function attempt(call: Call, credentials: Credentials): Promise<Dispatcher.ResponseData> {
@@ -95,13 +96,22 @@ export function createTransport(config: ClusterConfig, options: TransportOptions
     });
   }
 
+  /** What still runs over the old connections may end in peace. */
+  async function retire(old: Agent): Promise<void> {
+    retired.add(old);
+    try {
+      await old.close();
+    } finally {
+      retired.delete(old);
+    }
+  }
+
   /** True if it is worth asking again. A certificate belongs to the connection, so new ones need new connections. */
   function renew(refused: Credentials): boolean {
     if (!config.credentials.renew(refused)) return false;
     if (refused.certificate) {
-      const old = agent;
+      void retire(agent);
       agent = newAgent();
-      old.close().catch(() => old.destroy());
     }
     return true;
   }
@@ -129,7 +139,9 @@ export function createTransport(config: ClusterConfig, options: TransportOptions
         await translated(what, call.signal, () => sleep(ms, undefined, call.signal ? { signal: call.signal } : {}));
       }
     },
-    close: () => agent.destroy(),
+    async close() {
+      await Promise.all([agent, ...retired].map((each) => each.destroy()));
+    },
   };
 }
 

@@ -24,7 +24,12 @@ export function clusterOf(config: Kubeconfig, contextName: string | undefined, e
     namespace: context.namespace || 'default',
     tls: () => tlsOf(cluster, user, context.user ?? ''),
     proxy: cluster['proxy-url']
-      ? parseUrl(cluster['proxy-url'], `cluster "${clusterName}": proxy-url`, ['http:', 'https:'])
+      ? parseUrl(cluster['proxy-url'], `cluster "${clusterName}": proxy-url`, [
+          'http:',
+          'https:',
+          'socks5:',
+          'socks5h:',
+        ])
       : undefined,
     credentials: credentialsOf(user, cluster, context.user ?? '', env),
     headers: impersonation(user),

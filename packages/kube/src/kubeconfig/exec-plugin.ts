@@ -3,7 +3,8 @@
  * when the server refuses it. Its standard error goes to ours, because it speaks to the person at the terminal; its
  * standard output is a secret and never gets into a message.
  */
-import { execFile } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { text as readText } from 'node:stream/consumers';
 import { InvalidInput, Unavailable } from '@podloom/api';
 import type { CredentialSource, Credentials } from './cluster.ts';
 
@@ -70,27 +71,29 @@ async function run(plugin: ExecPlugin): Promise<Answer> {
     kind: 'ExecCredential',
     spec: { interactive, ...(plugin.cluster ? { cluster: plugin.cluster } : {}) },
   };
-  return parseAnswer(await outputOf(plugin, JSON.stringify(info)), plugin);
-}
-
-function outputOf(plugin: ExecPlugin, info: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const env = { ...plugin.env, KUBERNETES_EXEC_INFO: info };
-    const child = execFile(plugin.command, plugin.args, { env, timeout: timeoutMs }, (error, stdout) => {
-      if (!error) resolve(stdout);
-      else reject(new Unavailable('EXEC_PLUGIN', failure(plugin, error)));
-    });
-    child.stderr?.pipe(process.stderr, { end: false });
+  const child = spawn(plugin.command, plugin.args, {
+    env: { ...plugin.env, KUBERNETES_EXEC_INFO: JSON.stringify(info) },
+    stdio: [interactive ? 'inherit' : 'ignore', 'pipe', 'inherit'],
+    // A person may take as long as he likes.
+    ...(interactive ? {} : { timeout: timeoutMs }),
   });
+  const [output] = await Promise.all([readText(child.stdout), ended(child, plugin)]);
+  return parseAnswer(output, plugin);
 }
 
-/** Node's own message repeats the command line, where people put secrets. */
-function failure(plugin: ExecPlugin, error: { code?: string | number | null; signal?: NodeJS.Signals | null }): string {
-  if (error.code === 'ENOENT') {
-    return `exec plugin ${plugin.command} is not there${plugin.installHint ? `: ${plugin.installHint}` : '; install it or put it on the PATH'}`;
-  }
-  const how = error.signal ? `was ended by ${error.signal}` : `failed with ${error.code}`;
-  return `exec plugin ${plugin.command} ${how}; run it by hand to see why`;
+/** Node's own messages repeat the command line, where people put secrets. */
+function ended(child: ChildProcess, plugin: ExecPlugin): Promise<void> {
+  const fail = (what: string) => new Unavailable('EXEC_PLUGIN', `exec plugin ${plugin.command} ${what}`);
+  return new Promise((resolve, reject) => {
+    child.once('error', (error: NodeJS.ErrnoException) => {
+      const hint = plugin.installHint ?? 'install it or put it on the PATH';
+      reject(fail(error.code === 'ENOENT' ? `is not there: ${hint}` : `cannot be run (${error.code})`));
+    });
+    child.once('exit', (code, signal) => {
+      if (code === 0) resolve();
+      else reject(fail(`${signal ? `was ended by ${signal}` : `failed with ${code}`}; run it by hand to see why`));
+    });
+  });
 }
 
 function parseAnswer(text: string, plugin: ExecPlugin): Answer {
