@@ -12,7 +12,7 @@ const mayImport: Record<string, string[]> = {
   kube: ['api'],
   agent: ['netlink', 'network', 'kube', 'api'],
   operator: ['network', 'kube', 'api'],
-  local: ['kube'],
+  local: ['kube', 'api'],
   cli: ['local', 'agent', 'operator', 'bastion', 'network', 'netlink', 'kube', 'api'],
   bastion: ['netlink', 'kube'],
   dashboard: ['network', 'api'],
@@ -26,16 +26,15 @@ for (const name of readdirSync(packages)) {
     problems.push(`packages/${name} is not in the table of tools/check-arrows.ts`);
     continue;
   }
-  const manifest = readJson<{ dependencies?: Record<string, string> }>(name, 'package.json');
+  const manifest = readJson(name, 'package.json') as { dependencies?: Record<string, string> };
   const imported = Object.keys(manifest.dependencies ?? {})
     .filter((dependency) => dependency.startsWith('@podloom/'))
     .map((dependency) => dependency.slice('@podloom/'.length));
   for (const other of imported.filter((dependency) => !allowed.includes(dependency))) {
     problems.push(`packages/${name} may not import ${other}: the code sits in the wrong room, or the arrow is missing`);
   }
-  const references = (readJson<{ references?: { path: string }[] }>(name, 'tsconfig.json').references ?? []).map(
-    ({ path }) => path.replace('../', ''),
-  );
+  const project = readJson(name, 'tsconfig.json') as { references?: { path: string }[] };
+  const references = (project.references ?? []).map(({ path }) => path.replace('../', ''));
   const differs = [
     ...imported.filter((d) => !references.includes(d)),
     ...references.filter((d) => !imported.includes(d)),
@@ -48,6 +47,6 @@ for (const name of readdirSync(packages)) {
 for (const problem of problems) console.error(problem);
 process.exitCode = problems.length > 0 ? 1 : 0;
 
-function readJson<T>(name: string, file: string): T {
-  return JSON.parse(readFileSync(join(packages, name, file), 'utf8')) as T;
+function readJson(name: string, file: string): unknown {
+  return JSON.parse(readFileSync(join(packages, name, file), 'utf8'));
 }

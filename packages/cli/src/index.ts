@@ -1,1 +1,2 @@
-export {};
+export { program } from './program.ts';
+export { progressOn, type Progress } from './progress.ts';

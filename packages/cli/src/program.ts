@@ -1,0 +1,33 @@
+/** The command tree. Each branch is a file in commands/; this file only joins them and says what holds for all. */
+import { Argument, Command } from 'commander';
+import manifest from '../package.json' with { type: 'json' };
+import { clusterCommand } from './commands/cluster.ts';
+import { completeWords, completionScripts, type Shell, shells } from './completion.ts';
+import { exitCodeHelp } from './exit-codes.ts';
+
+export function program(): Command {
+  const root = new Command('podloom')
+    .description('Networks woven into running pods, and a private Kubernetes to try them on')
+    .version(manifest.version, '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'show help; also after every command')
+    .addHelpText('after', exitCodeHelp)
+    .showHelpAfterError('(--help shows what there is)')
+    .addCommand(clusterCommand())
+    .addCommand(completionCommand());
+  root.command('__complete [words...]', { hidden: true }).action((words: string[]) => {
+    console.log(completeWords(root, words).join('\n'));
+  });
+  for (const command of everyCommand(root)) command.exitOverride();
+  return root;
+}
+
+function completionCommand(): Command {
+  return new Command('completion')
+    .description('print a completion script for a shell: eval "$(podloom completion bash)"')
+    .addArgument(new Argument('<shell>', 'your shell').choices(shells))
+    .action((shell: Shell) => console.log(completionScripts[shell]));
+}
+
+function everyCommand(command: Command): Command[] {
+  return [command, ...command.commands.flatMap(everyCommand)];
+}
