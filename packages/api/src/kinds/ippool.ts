@@ -68,7 +68,7 @@ const status = z
         .object({
           address: ip('The address, in canonical form.'),
           podName: text(253, 'Pod that has it.'),
-          podUid: text(64, 'metadata.uid of that pod.'),
+          podUid: text(64, 'The metadata.uid of that pod.'),
           interfaceKey: text(320, 'Interface of the pod, as in its PodNetwork.'),
           nodeName: text(253, 'Node of the pod; what other nodes need to forward to it.').optional(),
           releasedAt: time('When it was given back. It goes to another pod only some time after that.').optional(),

@@ -103,7 +103,7 @@ const spec = ruled(
       .string()
       .min(1)
       .max(64)
-      .describe('metadata.uid of the pod. A pod that comes back under the same name gets a new PodNetwork.'),
+      .describe('The metadata.uid of the pod. A pod that comes back under the same name gets a new PodNetwork.'),
     nodeName: z.string().min(1).max(253).describe('Node that the pod runs on, whose agent carries this out.'),
     interfaces: listMap(podInterface, ['key'], 64)
       .default([])

@@ -188,7 +188,7 @@ export const conditions = listMap(
         .regex(/^[A-Za-z][-A-Za-z0-9_./]*$/)
         .describe('Aspect of the object, such as Ready.'),
       status: z.enum(['True', 'False', 'Unknown']).describe('Whether the condition holds.'),
-      observedGeneration: z.int().min(0).describe('metadata.generation that this was found for.').optional(),
+      observedGeneration: z.int().min(0).describe('The metadata.generation that this was found for.').optional(),
       lastTransitionTime: time('When the status last changed.'),
       reason: z
         .string()
@@ -203,12 +203,12 @@ export const conditions = listMap(
   32,
 ).describe('What is known about the object, as Kubernetes has conditions.');
 
-export const observedGeneration = z.int().min(0).describe('metadata.generation that this status was made for.');
+export const observedGeneration = z.int().min(0).describe('The metadata.generation that this status was made for.');
 
 export const phase = z
   .enum(['unset', 'configuring', 'configured'])
   .describe(
-    'unset: not looked at yet. configuring: some pod is not as declared. configured: all selected pods are as declared.',
+    'How far it is. unset: not looked at yet. configuring: some pod is not as declared. configured: all selected pods are as declared.',
   );
 
 export const configList = z
