@@ -1,21 +1,7 @@
 /** What needs a kubelet: the output and the exit code of a command in a pod, and the pod's log. */
 import { randomUUID } from 'node:crypto';
-import { type Client, createClient, loadConfig, nodes, pods } from '@podloom/kube';
+import { createClient, loadConfig, pods } from '@podloom/kube';
 import { expect, inject, it, onTestFinished, vi } from 'vitest';
-
-/** As the nodes name it: there is no registry to pull from. A kubelet reports new images only after a while. */
-async function toolsImage(client: Client): Promise<string> {
-  return vi.waitFor(
-    async () => {
-      const { items } = await client.list(nodes);
-      const names = items.flatMap(({ status }) => status?.images ?? []).flatMap(({ names }) => names ?? []);
-      const found = names.find((name) => /tools:/.test(name));
-      if (!found) throw new Error('no node has the tools image');
-      return found;
-    },
-    { timeout: 60_000, interval: 500 },
-  );
-}
 
 async function runningPod() {
   const client = createClient(await loadConfig({ path: inject('kubeconfig') }));
@@ -28,7 +14,7 @@ async function runningPod() {
       containers: [
         {
           name: 'main',
-          image: await toolsImage(client),
+          image: inject('toolsImage'),
           imagePullPolicy: 'Never',
           command: ['sh', '-c', 'echo "añ→𝄞"; echo ready; exec sleep 600'],
         },
