@@ -3,7 +3,7 @@ import type { InOf, OutOf } from '../codec/type.ts';
 import { LITTLE } from '../codec/writer.ts';
 import { NLM_F_CREATE, NLM_F_ECHO, NLM_F_EXCL, request } from '../wire/request.ts';
 import { unhurried, type Channel, type LinkRef } from './channel.ts';
-import type { linkKinds, portKinds } from './kinds/kinds.ts';
+import { linkKinds, type portKinds } from './kinds/kinds.ts';
 import { briefLinkMessage, kinds, linkMessage, type linkAttributes, type linkHeader } from './link-table.ts';
 import { IFF_UP, RTM_DELLINK, RTM_DELLINKPROP, RTM_GETLINK, RTM_NEWLINK, RTM_NEWLINKPROP } from './numbers.ts';
 
@@ -96,6 +96,9 @@ export type Link = Seen & { name: string; up: boolean; altNames?: string[] } & S
 
 const SKIP_STATS = 8;
 
+/** Kinds that hold the link below among their own settings; the rest has it in the link message. */
+const tunnels = new Set(Object.entries(linkKinds).flatMap(([kind, { fields }]) => ('link' in fields ? [kind] : [])));
+
 export function linkFamily(channel: Channel) {
   const indexOf = (ref: LinkRef): number => (typeof ref === 'number' ? ref : get(ref).index);
 
@@ -103,7 +106,7 @@ export function linkFamily(channel: Channel) {
   function body(settings: LinkSettings): InOf<typeof linkHeader> & InOf<typeof linkAttributes> {
     const { kind, data, peer, portKind, port, up, master, link, netns, ...plain } = settings as LinkSettings & {
       kind?: string;
-      data?: object;
+      data?: Record<string, unknown>;
       peer?: LinkSettings;
       portKind?: string;
       port?: object;
@@ -114,11 +117,14 @@ export function linkFamily(channel: Channel) {
       out['change'] = ((out['change'] as number | undefined) ?? 0) | IFF_UP;
     }
     if (master !== undefined) out['master'] = indexOf(master);
-    if (link !== undefined) out['link'] = indexOf(link);
     if (netns !== undefined) out['netnsFd'] = netns.fd;
-    if (kind !== undefined || portKind !== undefined) {
-      out['linkinfo'] = { kind, data: peer === undefined ? data : { ...data, peer: body(peer) }, portKind, port };
+    let inner: Record<string, unknown> | undefined = data;
+    if (peer !== undefined) inner = { ...inner, peer: body(peer) };
+    if (link !== undefined) {
+      if (kind !== undefined && tunnels.has(kind)) inner = { ...inner, link: indexOf(link) };
+      else out['link'] = indexOf(link);
     }
+    if (kind !== undefined || portKind !== undefined) out['linkinfo'] = { kind, data: inner, portKind, port };
     return out;
   }
 
