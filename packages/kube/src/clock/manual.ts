@@ -16,7 +16,8 @@ export function manualClock(startMs = Date.UTC(2026, 0, 1)): ManualClock {
     now: () => startMs + elapsedMs,
     monotonicMs: () => elapsedMs,
     after(ms, callback) {
-      const timer = { dueMs: elapsedMs + Math.max(ms, 0), callback };
+      // Whole milliseconds, as the real one: else time could stand still in ever smaller steps.
+      const timer = { dueMs: elapsedMs + Math.ceil(Math.max(ms, 0)), callback };
       timers.add(timer);
       return () => timers.delete(timer);
     },

@@ -159,8 +159,9 @@ export async function runAsLeader(options: LeadershipOptions, signal: AbortSigna
       try {
         const spec = takenSpec(lease, identity, clock.now(), terms);
         const current = lease;
-        const attemptMs = Math.min(deadlineMs, renewedMs + renewEveryMs(terms));
-        lease = await within(attemptMs, (signal) => client.update(leases, { ...current, spec }, { namespace, signal }));
+        lease = await within(halfway(deadlineMs), (signal) =>
+          client.update(leases, { ...current, spec }, { namespace, signal }),
+        );
         return { lease, renewedMs };
       } catch (error) {
         if (over.aborted) return held;
@@ -169,9 +170,13 @@ export async function runAsLeader(options: LeadershipOptions, signal: AbortSigna
         if (isStale(error) || isNotFound(error)) {
           const now = await look(deadlineMs);
           if (now === 'gone' || (now && now.spec?.holderIdentity !== identity)) return undefined;
-          if (now) lease = now;
+          if (now) {
+            lease = now;
+            continue;
+          }
         }
-        await delay(clock, Math.min(retryEveryMs(terms), deadlineMs - clock.monotonicMs()), over);
+        const againMs = Math.min(renewedMs + retryEveryMs(terms), deadlineMs);
+        await delay(clock, againMs - clock.monotonicMs(), over);
         if (over.aborted) return held;
       }
     }
@@ -179,7 +184,7 @@ export async function runAsLeader(options: LeadershipOptions, signal: AbortSigna
 
   async function look(deadlineMs: number): Promise<Lease | 'gone' | undefined> {
     try {
-      return await within(deadlineMs, (signal) => client.get(leases, name, { namespace, signal }));
+      return await within(halfway(deadlineMs), (signal) => client.get(leases, name, { namespace, signal }));
     } catch (error) {
       return isNotFound(error) ? 'gone' : undefined;
     }
@@ -195,6 +200,11 @@ export async function runAsLeader(options: LeadershipOptions, signal: AbortSigna
     } catch (error) {
       log.warn({ err: error }, 'Could not release the lease, it will run out');
     }
+  }
+
+  /** One try may take half of the time that is left: long enough for a slow server, and another try remains if the answer got lost. */
+  function halfway(deadlineMs: number): number {
+    return (clock.monotonicMs() + deadlineMs) / 2;
   }
 
   /** Gives up on a call at a moment of our clock, whether or not the call itself notices. */

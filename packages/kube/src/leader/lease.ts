@@ -16,7 +16,7 @@ export interface LeaseTerms {
 
 /** When a leader sends its next renewal. */
 export const renewEveryMs = ({ leaseMs }: LeaseTerms): number => leaseMs / 5;
-/** After a renewal failed. */
+/** From the start of one try to the next, at least. */
 export const retryEveryMs = ({ leaseMs }: LeaseTerms): number => leaseMs / 15;
 /** From its last renewal on: when a leader that could not renew tells its work to stop. */
 export const stopAfterMs = ({ leaseMs }: LeaseTerms): number => (leaseMs * 2) / 3;
