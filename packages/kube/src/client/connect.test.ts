@@ -1,16 +1,20 @@
+import { createServer } from 'node:http';
 import type { Http2ServerRequest } from 'node:http2';
 import type { TLSSocket } from 'node:tls';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { CredentialSource } from '../kubeconfig/cluster.ts';
 import { configMaps } from './builtin.ts';
+import { createClient } from './create-client.ts';
 import { isUnreachable } from './errors.ts';
 import { selfSigned } from './testing/self-signed.ts';
 import {
   clientFor,
+  configFor,
   empty,
   event,
   fact,
   failureOf,
+  listen,
   type Handler,
   openWatch,
   sendJson,
@@ -62,7 +66,7 @@ describe('the connection', () => {
   it('is given up when the other end falls silent, and the next call makes a new one', async () => {
     const server = await startServer(watchable);
     const freezer = await startFreezer(server.port);
-    const client = clientFor(freezer.port, {}, { pingIntervalMs: 50 });
+    const client = clientFor(freezer.port, {}, { pingIntervalMs: 250 });
     const events = await openWatch(client);
     freezer.freeze();
     const failure = await failureOf(events.next());
@@ -79,11 +83,11 @@ describe('the connection', () => {
       response.write(event('first'));
       quiet.happen(() => response.write(event('second')));
     });
-    const client = clientFor(server.port, {}, { pingIntervalMs: 10 });
+    const client = clientFor(server.port, {}, { pingIntervalMs: 250 });
     const events = await openWatch(client);
     const goOn = await quiet.seen;
-    // A socket is destroyed after two intervals without a byte: ten that had only pings must not count as such.
-    await server.pings(10);
+    // A socket is destroyed after two intervals without a byte: four that had only pings must not count as such.
+    await server.pings(4);
     goOn();
     expect((await events.next()).value).toMatchObject({ object: { metadata: { name: 'second' } } });
     expect(server.connections()).toBe(1);
@@ -100,6 +104,15 @@ describe('the connection', () => {
     const failure = await failureOf(clientFor(1).list(configMaps));
     expect(isUnreachable(failure)).toBe(true);
     expect((failure as Error).message).toMatch(/ECONNREFUSED.*GET \/api\/v1\/configmaps/);
+  });
+
+  it('may be plain HTTP, as to a local proxy', async () => {
+    const server = createServer((_request, response) => response.end(JSON.stringify(empty)));
+    onTestFinished(() => void server.close());
+    const config = configFor(await listen(server));
+    const client = createClient({ ...config, server: new URL(config.server.href.replace('https:', 'http:')) });
+    onTestFinished(() => client.close());
+    expect(await client.list(configMaps)).toEqual(empty);
   });
 
   it('keeps the path of a server that lives below one', async () => {
