@@ -7,8 +7,16 @@ export type {
   ObjectRef,
   PodIdentity,
 } from './compose/composed.ts';
+export { allocate, coolDownMs } from './ipam/allocate.ts';
+export { countsOf, firstGateway, poolCount, poolFor, poolSize, poolsOf } from './ipam/pools.ts';
+export { release, sweep } from './ipam/release.ts';
+export type { LivingAddress } from './ipam/release.ts';
 export type { Allocated, AllocationResult, NetworkRange, PoolDeclaration, PoolRequest } from './ipam/types.ts';
 export type { DesiredBridge, DesiredNode, DesiredPod, LinkNames, PodPlan, PrimaryPlan } from './plan/desired.ts';
+export { deriveMac, gatewayMac } from './mac.ts';
+export { programDigest } from './plan/filter/assembler.ts';
+export { portFilter } from './plan/filter/port-filter.ts';
+export type { PortFilterInput } from './plan/filter/port-filter.ts';
 export { filterHandle, filterPriority, isOurTable, isOurs, linkGroup, routeProtocol } from './plan/mark.ts';
 export { emptyNamespace } from './plan/observed.ts';
 export type {
@@ -27,3 +35,8 @@ export type {
   Where,
 } from './plan/observed.ts';
 export type { Instruction, LinkSettings, Step } from './plan/step.ts';
+export { chooseNames, linkNames } from './plan/names.ts';
+export { planNode } from './plan/node.ts';
+export { planPod } from './plan/pod.ts';
+export { sysctlsToObserve } from './plan/primary.ts';
+export { undoOf } from './plan/undo.ts';

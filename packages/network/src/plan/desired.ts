@@ -37,7 +37,10 @@ export interface DesiredNode {
 export interface PodPlan {
   /** In order. Empty means done. */
   readonly steps: readonly Step[];
-  /** As observed now, before the steps: Attached where there is nothing to do, Pending where steps are, Failed where none can help. `since` is the caller's. */
+  /**
+   * As it is once the steps are done: Pending where there are steps (Attached when the last of them succeeded), Attached where there
+   * are none, Failed where none can help, Removing where the link is no longer declared. `since` is the caller's.
+   */
   readonly interfaces: readonly PodInterfaceStatus[];
   readonly primary?: PrimaryPlan | undefined;
   /** True: write `primary.before` to the status of the PodNetwork, then plan again; only then are there steps for the primary link. */

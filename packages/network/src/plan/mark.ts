@@ -8,7 +8,7 @@
  *
  * The UID is the pod's: when a PodNetwork is made anew for a pod that still runs, its links stay.
  */
-import { hash64 } from '../hash.ts';
+import { hashText } from '../hash.ts';
 import type { ObservedLink } from './observed.ts';
 
 /** IFLA_GROUP of every link that we make ("podl"). */
@@ -21,10 +21,7 @@ export const filterHandle = 1;
 /** Rules of ours; before those for the main table (32766), after the local table (0). */
 export const rulePriorities = { from: 4900, iif: 4901 } as const;
 
-const tableBase = 0x20000000;
-
-/** Routing table of a bridge: from its device name, so that it is the same after a restart and needs no list. */
-export const tableOf = (device: string): number => tableBase + Number(BigInt.asUintN(29, hash64(`table ${device}`)));
+export const tableBase = 0x20000000;
 
 export const isOurTable = (table: number): boolean => table >= tableBase && table < tableBase * 2;
 
@@ -32,13 +29,13 @@ export const isOurs = (link: ObservedLink): boolean => link.group === linkGroup;
 
 export function podMark(podUid: string, key: string): string {
   const mark = `podloom pod ${podUid} ${key}`;
-  return new TextEncoder().encode(mark).length <= 255
-    ? mark
-    : `podloom pod ${podUid} #${hash64(key).toString(16).padStart(16, '0')}`;
+  return new TextEncoder().encode(mark).length <= 255 ? mark : `podloom pod ${podUid} #${hashText(key)}`;
 }
 
 export const bridgeMark = (namespace: string, name: string): string => `podloom bridge ${namespace}/${name}`;
 
-/** Pod that a link belongs to by its alias; undefined for bridges and for links without alias of ours. */
-export const podUidOfMark = (alias: string | undefined): string | undefined =>
-  /^podloom pod (\S+) \S+$/.exec(alias ?? '')?.[1];
+/** Pod and interface that a link belongs to by its alias; undefined for bridges and for links without alias of ours. */
+export function podOfMark(alias: string | undefined): { readonly podUid: string; readonly key: string } | undefined {
+  const [, podUid, key] = /^podloom pod (\S+) (\S+)$/.exec(alias ?? '') ?? [];
+  return podUid === undefined || key === undefined ? undefined : { podUid, key };
+}

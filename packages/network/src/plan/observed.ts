@@ -57,8 +57,6 @@ export interface Route {
   /** rtm_protocol: who made it. Ours have `routeProtocol`. */
   readonly protocol: number;
   readonly via?: string | undefined;
-  /** RTA_PREFSRC */
-  readonly source?: string | undefined;
 }
 
 /** A route that no single-next-hop form fits (multipath, nexthop object) is left out, or shown without link and via: it is never ours. */

@@ -1,0 +1,51 @@
+/**
+ * Device names of bridges. A node has one list of names for all tenants: the oldest namespace to name a bridge has the plain name,
+ * others get a hashed one. FNV is collided easily on purpose, so a hashed name that is taken gives way to the next.
+ */
+import { hashText } from '../hash.ts';
+
+export interface BridgeNaming {
+  readonly namespace: string;
+  readonly bridge: string;
+  /** creationTimestamp of the namespace's oldest object that names the bridge. */
+  readonly since: string;
+  /** Device that it has already, as recorded in PodNetworks: a bridge in use keeps its name when an older rival goes. */
+  readonly device?: string | undefined;
+}
+
+export const namingKey = (namespace: string, bridge: string): string => `${namespace}/${bridge}`;
+
+/** By `namingKey`. Independent of the order of the namings. */
+export function bridgeDevices(namings: readonly BridgeNaming[]): Map<string, string> {
+  const unique = new Map<string, BridgeNaming>();
+  for (const naming of namings) {
+    const key = namingKey(naming.namespace, naming.bridge);
+    const known = unique.get(key);
+    const older = !known || compare(naming.since, known.since) < 0 ? naming : known;
+    unique.set(key, { ...older, device: smaller(known?.device, naming.device) });
+  }
+  const byAge = [...unique.values()].toSorted(
+    (a, b) => compare(a.since, b.since) || compare(a.namespace, b.namespace) || compare(a.bridge, b.bridge),
+  );
+  const devices = new Map<string, string>();
+  const taken = new Set<string>();
+  const assign = ({ namespace, bridge }: BridgeNaming, device: string): void => {
+    devices.set(namingKey(namespace, bridge), device);
+    taken.add(device);
+  };
+  for (const naming of byAge)
+    if (naming.device !== undefined && !taken.has(naming.device)) assign(naming, naming.device);
+  for (const naming of byAge) {
+    const key = namingKey(naming.namespace, naming.bridge);
+    if (devices.has(key)) continue;
+    let device = naming.bridge;
+    for (let attempt = 0; taken.has(device); attempt += 1) device = `br${hashText(`${key} ${attempt}`).slice(0, 12)}`;
+    assign(naming, device);
+  }
+  return devices;
+}
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
+const smaller = (a: string | undefined, b: string | undefined): string | undefined =>
+  a === undefined || (b !== undefined && b < a) ? b : a;

@@ -1,0 +1,161 @@
+/**
+ * A bridge in the node's namespace. Its addresses come without the kernel's prefix route and its subnets are in a table of its
+ * own, so the node's main table stays as it is; whatever comes in from the bridge is looked up there only and ends in
+ * unreachable, so the node routes between no two networks.
+ */
+import { formatIp } from '@podloom/api';
+import { hash64 } from '../hash.ts';
+import { gatewayMac } from '../mac.ts';
+import { planAddresses } from './addresses.ts';
+import type { DesiredBridge } from './desired.ts';
+import { bridgeMark, isOurs, linkGroup, routeProtocol, rulePriorities, tableBase } from './mark.ts';
+import type { ObservedNamespace, Route, Rule } from './observed.ts';
+import type { Problem } from './problem.ts';
+import { changedSettings } from './settings.ts';
+import type { LinkSettings, Step } from './step.ts';
+import { addressesOf, ipOf, linkNamed, rangeOf } from './world.ts';
+
+export const networkIdOf = ({ namespace, name }: Pick<DesiredBridge, 'namespace' | 'name'>): string =>
+  `${namespace}/${name}`;
+
+/**
+ * Routing tables, one a bridge. The number follows from the device name; where that number is another's already, the next free one
+ * is taken, and the rule in the kernel is what remembers it.
+ */
+export function tablesFor(devices: readonly string[], rules: readonly Rule[]): Map<string, number> {
+  const known = new Map(
+    rules.flatMap(({ iif, table, protocol }) => (iif && protocol === routeProtocol ? [[iif, table]] : [])),
+  );
+  const taken = new Set(known.values());
+  return new Map(
+    devices.toSorted().map((device) => {
+      let table = known.get(device);
+      for (let offset = hash64(`table ${device}`); table === undefined; offset += 1n) {
+        const candidate = tableBase + Number(BigInt.asUintN(29, offset));
+        if (!taken.has(candidate)) table = candidate;
+      }
+      taken.add(table);
+      return [device, table];
+    }),
+  );
+}
+
+export interface BridgeRouting {
+  readonly rules: readonly Rule[];
+  readonly routes: readonly Route[];
+}
+
+/** What a bridge has in rules and tables. Both families always: a pod may send IPv6 to a bridge that has none. */
+export function routingOf(bridge: DesiredBridge, table: number): BridgeRouting {
+  const families = [4, 6] as const;
+  return {
+    rules: [
+      ...families.map((family): Rule => ({
+        family,
+        priority: rulePriorities.iif,
+        table,
+        protocol: routeProtocol,
+        iif: bridge.device,
+      })),
+      ...bridge.gateways.map((gateway): Rule => {
+        const address = ipOf(gateway);
+        const from = `${formatIp(address)}/${address.family === 4 ? 32 : 128}`;
+        return { family: address.family, priority: rulePriorities.from, table, protocol: routeProtocol, from };
+      }),
+    ],
+    routes: [
+      ...families.map((family): Route => ({
+        to: family === 4 ? '0.0.0.0/0' : '::/0',
+        type: 'unreachable',
+        table,
+        metric: 65535,
+        protocol: routeProtocol,
+      })),
+      ...[...new Set(bridge.gateways.map(rangeOf))].map((to): Route => ({
+        to,
+        type: 'unicast',
+        table,
+        metric: to.includes(':') ? 1024 : 0,
+        protocol: routeProtocol,
+      })),
+    ],
+  };
+}
+
+export const sameRule = (a: Rule, b: Rule): boolean =>
+  a.family === b.family && a.priority === b.priority && a.table === b.table && a.from === b.from && a.iif === b.iif;
+
+export const sameRoute = (a: Route, b: Route): boolean =>
+  a.to === b.to && a.table === b.table && a.metric === b.metric && a.type === b.type && a.via === b.via;
+
+/** `exact` also takes away what is no longer wanted, for who knows all wishes; a pod's plan only adds what is missing. */
+export interface BridgeOptions {
+  readonly table: number;
+  readonly exact: boolean;
+}
+
+export function bridgeProblem(bridge: DesiredBridge, node: ObservedNamespace): Problem | undefined {
+  if (bridge.home !== 'node') {
+    return {
+      reason: 'UnsupportedHome',
+      message: `Bridge ${bridge.name} asks for a namespace of its own, which is not offered yet`,
+    };
+  }
+  const link = linkNamed(node, bridge.device);
+  const mark = bridgeMark(bridge.namespace, bridge.name);
+  if (!link || (isOurs(link) && link.kind === 'bridge' && (link.alias ?? mark) === mark)) return undefined;
+  const owner = isOurs(link) ? `belongs to "${link.alias ?? 'another'}"` : 'was not made by Podloom';
+  return {
+    reason: 'BridgeTaken',
+    message: `The node has a link ${bridge.device} that ${owner}; name the bridge otherwise`,
+  };
+}
+
+export function planBridge(bridge: DesiredBridge, node: ObservedNamespace, { table, exact }: BridgeOptions): Step[] {
+  const { device: name } = bridge;
+  const link = linkNamed(node, name);
+  const mac = gatewayMac(networkIdOf(bridge));
+  const routing = routingOf(bridge, table);
+
+  const identity: LinkSettings = { alias: bridgeMark(bridge.namespace, bridge.name), addrGenMode: 'none' };
+  const body: LinkSettings = { mac, ...(bridge.mtuBytes === undefined ? {} : { mtuBytes: bridge.mtuBytes }) };
+  const steps: Step[] = link
+    ? []
+    : [{ do: 'createBridge', in: 'node', name, mac, mtuBytes: bridge.mtuBytes, group: linkGroup }];
+  const settings = changedSettings(link ? { ...identity, ...body } : identity, link);
+  if (settings) steps.push({ do: 'setLink', in: 'node', link: name, ...settings });
+
+  const missingRoutes = routing.routes.filter(
+    (route) =>
+      !node.routes.some(
+        (seen) => sameRoute(seen, route) && (route.type === 'unreachable' || (link && seen.link === link.index)),
+      ),
+  );
+  const addRoute = (route: Route): Step => ({
+    do: 'addRoute',
+    in: 'node',
+    ...(route.type === 'unicast' ? { link: name } : {}),
+    route,
+  });
+
+  // Unreachable and rules before the link is up: there is no moment in which the node would route for it.
+  steps.push(...missingRoutes.filter(({ type }) => type === 'unreachable').map(addRoute));
+  steps.push(
+    ...routing.rules
+      .filter((rule) => !node.rules.some((seen) => sameRule(seen, rule)))
+      .map((rule): Step => ({ do: 'addRule', in: 'node', rule })),
+  );
+  steps.push(
+    ...planAddresses({
+      in: 'node',
+      link: name,
+      wanted: bridge.gateways,
+      observed: addressesOf(node, link?.index),
+      noPrefixRoute: true,
+      remove: exact,
+    }),
+  );
+  if (!link?.up) steps.push({ do: 'setLink', in: 'node', link: name, set: { up: true } });
+  steps.push(...missingRoutes.filter(({ type }) => type === 'unicast').map(addRoute));
+  return steps;
+}

@@ -1,0 +1,51 @@
+/**
+ * Names of links. The seeds' users look for `pc0<pid>` in the pod and `hpc0<pid>` on the node; the kernel has 15 bytes for them.
+ * Once chosen a name stays for the pod's life, also when its first container restarts and the process id is another.
+ */
+import type { PodNetworkSpec, PodNetworkStatus } from '@podloom/api';
+import { hashText } from '../hash.ts';
+import type { LinkNames } from './desired.ts';
+import { isOurs, podMark, podOfMark } from './mark.ts';
+import { findEnds } from './ends.ts';
+import type { Observed } from './observed.ts';
+
+const fits = (name: string): boolean => new TextEncoder().encode(name).length <= 15;
+const hashed = (letter: 'h' | 'p', text: string): string => letter + hashText(`${letter} ${text}`).slice(0, 14);
+
+/** `<prefix><pid>` and `h<prefix><pid>`, each in its hash form (`p…`, `h…`) where it would be over 15 bytes. */
+export function linkNames(prefix: string, pid: number): LinkNames {
+  const pod = `${prefix}${pid}`;
+  const node = `h${pod}`;
+  return { pod: fits(pod) ? pod : hashed('p', pod), node: fits(node) ? node : hashed('h', node) };
+}
+
+export interface NameSources {
+  readonly spec: Pick<PodNetworkSpec, 'podUid' | 'interfaces'>;
+  readonly status?: Pick<PodNetworkStatus, 'interfaces'> | undefined;
+  /** Of the pod's first container, as the runtime reports it. */
+  readonly pid: number;
+  readonly observed: Observed;
+}
+
+/** Recorded names first, then those of links that are there already, then fresh ones. */
+export function chooseNames({ spec, status, pid, observed }: NameSources): Map<string, LinkNames> {
+  const nodeLinks = new Map(observed.node.links.map((link) => [link.name, link]));
+  const recorded = new Map(status?.interfaces?.map((entry) => [entry.key, entry]));
+  return new Map(
+    spec.interfaces.map(({ key, name, namePrefix }): [string, LinkNames] => {
+      const entry = recorded.get(key);
+      if (entry?.name && entry.hostName) return [key, { pod: entry.name, node: entry.hostName }];
+
+      const mark = podMark(spec.podUid, key);
+      const seen = findEnds(mark, observed);
+      if (seen.node && seen.pod) return [key, { pod: seen.pod.name, node: seen.node.name }];
+
+      const unique = hashed('h', mark);
+      const fresh = name === undefined ? linkNames(namePrefix ?? 'net', pid) : { pod: name, node: unique };
+      const holder = nodeLinks.get(fresh.node);
+      // pc0 with process 12 and pc01 with process 2 would both be hpc012: the second one steps aside.
+      const ofAnother = holder && isOurs(holder) && (podOfMark(holder.alias)?.podUid ?? spec.podUid) !== spec.podUid;
+      return [key, ofAnother ? { ...fresh, node: unique } : fresh];
+    }),
+  );
+}

@@ -1,0 +1,317 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { anyForeign, anyWishes, desire, link, podUid, seen, wish } from './builders.ts';
+import type { DesiredPod } from './desired.ts';
+import { fingerprint } from './fingerprint.ts';
+import { isOurs, linkGroup, podMark, routeProtocol } from './mark.ts';
+import type { Observed, ObservedNamespace } from './observed.ts';
+import { planPod } from './pod.ts';
+import { simulate } from './simulate.ts';
+import type { Step } from './step.ts';
+
+const brief = (steps: readonly Step[]): string[] =>
+  steps.map((step) => {
+    const name = 'link' in step ? step.link : 'name' in step ? step.name : '';
+    return `${step.do} ${name ?? ''}`.trim();
+  });
+const where = (steps: readonly Step[]): string[] => steps.map((step) => step.in);
+const settle = (desired: DesiredPod, observed: Observed): Observed =>
+  simulate(planPod(desired, observed).steps, observed);
+
+describe('planPod', () => {
+  it('makes bridge, pair, port and addresses in the order in which nothing leaks', () => {
+    const world = seen();
+    const plan = planPod(desire([wish({ addresses: ['192.168.100.2/24', 'fd00:100::2/64'] })], world), world);
+    expect(brief(plan.steps)).toEqual([
+      'createBridge pcbr0',
+      'setLink pcbr0',
+      'addRoute',
+      'addRoute',
+      'addRule',
+      'addRule',
+      'addRule',
+      'addAddress pcbr0',
+      'setLink pcbr0',
+      'addRoute pcbr0',
+      'createVeth hpc02841804',
+      'setLink hpc02841804',
+      'setPortFlags hpc02841804',
+      'setPortFilter hpc02841804',
+      'addFdb hpc02841804',
+      'setLink pc02841804',
+      'addAddress pc02841804',
+      'addAddress pc02841804',
+      'setLink pc02841804',
+      'setLink hpc02841804',
+    ]);
+    expect(plan.steps.filter((step) => step.do === 'addAddress')).toMatchObject([
+      { in: 'node', noPrefixRoute: true, address: '192.168.100.1/24', broadcast: '192.168.100.255' },
+      { in: 'pod', noPrefixRoute: false, noDad: false },
+      { in: 'pod', noDad: true, address: 'fd00:100::2/64' },
+    ]);
+    expect(plan.interfaces).toMatchObject([
+      { name: 'pc02841804', hostName: 'hpc02841804', state: 'Pending', bridgeDevice: 'pcbr0', mtuBytes: 1500 },
+    ]);
+  });
+
+  it('puts nothing into the main table of the node', () => {
+    const world = seen();
+    const after = settle(desire([wish()], world), world);
+    expect(after.node.routes.filter(({ table }) => table === 254)).toEqual([]);
+    expect(after.node.addresses).toHaveLength(1);
+  });
+
+  it('changes MTU, MAC, alias, addresses and routes in place', () => {
+    const before = seen();
+    const running = settle(desire([wish({ routes: [{ to: '10.9.0.0/16', via: '192.168.100.1' }] })], before), before);
+    const changed = wish({
+      mtuBytes: 9000,
+      macAddress: '02:00:00:00:00:09',
+      alias: 'uplink',
+      addresses: ['192.168.100.7/24'],
+      routes: [{ to: '10.8.0.0/16', via: '192.168.100.1' }],
+    });
+    const { steps } = planPod(desire([changed], running), running);
+    expect(brief(steps)).toEqual([
+      'setPortFilter hpc02841804',
+      'addFdb hpc02841804',
+      'setLink pc02841804',
+      'removeFdb hpc02841804',
+      'setLink hpc02841804',
+      'setLink pc02841804',
+      'removeAddress pc02841804',
+      'addAddress pc02841804',
+      'removeRoute pc02841804',
+      'addRoute pc02841804',
+    ]);
+  });
+
+  it('raises the MTU from the bridge towards the pod and lowers it the other way', () => {
+    const before = seen();
+    const small = settle(desire([wish({ mtuBytes: 1400 })], before), before);
+    const large = settle(desire([wish({ mtuBytes: 9000 })], before), before);
+    expect(where(planPod(desire([wish({ mtuBytes: 9000 })], small), small).steps)).toEqual(['node', 'pod']);
+    expect(where(planPod(desire([wish({ mtuBytes: 1400 })], large), large).steps)).toEqual(['pod', 'node']);
+  });
+
+  it('never takes the node end down or deletes it to mend it', () => {
+    const before = seen();
+    const running = settle(desire([wish()], before), before);
+    const hurt: Observed = {
+      ...running,
+      node: {
+        ...running.node,
+        links: running.node.links.map((entry) =>
+          entry.kind === 'veth' ? Object.assign({ ...entry }, { master: undefined, portFlags: undefined }) : entry,
+        ),
+        fdb: [],
+        filters: [],
+      },
+    };
+    expect(brief(planPod(desire([wish()], hurt), hurt).steps)).toEqual([
+      'setMaster hpc02841804',
+      'setPortFlags hpc02841804',
+      'setPortFilter hpc02841804',
+      'addFdb hpc02841804',
+    ]);
+  });
+
+  it('puts back an address that the kernel drops together with the first of its subnet', () => {
+    const before = seen();
+    const running = settle(desire([wish({ addresses: ['192.168.100.2/24', '192.168.100.3/24'] })], before), before);
+    const after = settle(desire([wish({ addresses: ['192.168.100.3/24'] })], running), running);
+    expect(after.pod?.addresses.map(({ address }) => address)).toEqual(['192.168.100.3/24']);
+  });
+
+  it('makes the pair anew when its pod end is in another namespace', () => {
+    const before = seen();
+    const running = settle(desire([wish()], before), before);
+    const fresh: Observed = { node: running.node, pod: seen().pod };
+    const desired = desire([wish()], fresh);
+    expect(brief(planPod(desired, fresh).steps).slice(0, 2)).toEqual([
+      'deleteLink hpc02841804',
+      'createVeth hpc02841804',
+    ]);
+    const after = settle(desired, fresh);
+    expect(planPod(desired, after).steps).toEqual([]);
+  });
+
+  it('adopts a pair that a crash left before its owner was written on it', () => {
+    const before = seen();
+    const desired = desire([wish()], before);
+    const { steps } = planPod(desired, before);
+    const made = steps.findIndex((step) => step.do === 'createVeth') + 1;
+    const crashed = simulate(steps.slice(0, made), before);
+    expect(brief(planPod(desired, crashed).steps)).not.toContain('createVeth hpc02841804');
+  });
+
+  it('removes a half-made pair that goes by the process id of a container that restarted', () => {
+    const before = seen();
+    const { steps } = planPod(desire([wish()], before), before);
+    const made = steps.findIndex((step) => step.do === 'createVeth') + 1;
+    const crashed = simulate(steps.slice(0, made), before);
+    const renamed: DesiredPod = {
+      ...desire([wish()], crashed),
+      names: new Map([[wish().key, { pod: 'pc077', node: 'hpc077' }]]),
+    };
+    const after = settle(renamed, crashed);
+    expect(after.pod?.links.map(({ name }) => name)).toEqual(['lo', 'eth0', 'pc077']);
+    expect(after.node.links.map(({ name }) => name)).toEqual(['pcbr0', 'hpc077']);
+  });
+
+  it('keeps the names of a link that runs when the process id is another', () => {
+    const before = seen();
+    const running = settle(desire([wish()], before), before);
+    const spec = { podUid, interfaces: [wish()] };
+    expect(desire([wish()], running).names.get(wish().key)).toEqual({ pod: 'pc02841804', node: 'hpc02841804' });
+    expect(planPod({ ...desire([wish()], running), spec }, running).steps).toEqual([]);
+  });
+
+  it.each([
+    ['a link of the pod', seen({}, { links: [link('pc02841804', 4)] }), 'NameTaken'],
+    ['a link of the node', seen({ links: [link('hpc02841804', 4)] }), 'NameTaken'],
+    ['a bridge of the node', seen({ links: [link('pcbr0', 4, { kind: 'bridge' })] }), 'BridgeTaken'],
+    [
+      'a link of another pod',
+      seen({ links: [link('hpc02841804', 4, { group: linkGroup, kind: 'veth', alias: podMark('other', 'k') })] }),
+      'NameTaken',
+    ],
+    [
+      'a bridge of another namespace',
+      seen({ links: [link('pcbr0', 4, { group: linkGroup, kind: 'bridge', alias: 'podloom bridge other/pcbr0' })] }),
+      'BridgeTaken',
+    ],
+  ])('reports %s that has the wanted name, leaves it alone and goes on with the others', (_, world, reason) => {
+    const other = wish({
+      key: 'podconfig/a/pc1',
+      namePrefix: 'pc1',
+      bridge: { name: 'pcbr1', device: 'pcbr1', gateways: [], home: 'node' },
+      addresses: ['192.168.99.2/24'],
+    });
+    const names = new Map([
+      [wish().key, { pod: 'pc02841804', node: 'hpc02841804' }],
+      [other.key, { pod: 'pc12841804', node: 'hpc12841804' }],
+    ]);
+    const plan = planPod({ ...desire([wish(), other], world), names }, world);
+    expect(plan.interfaces).toMatchObject([{ state: 'Failed', reason }, { state: 'Pending' }]);
+    expect(plan.steps.filter((step) => step.key === wish().key)).toEqual([]);
+    expect(simulate(plan.steps, world).node.links).toEqual(expect.arrayContaining([...world.node.links]));
+  });
+
+  it.each([
+    ['UnsupportedLinkType', wish({ linkType: 'macvlan' })],
+    ['BridgeMissing', wish({ bridge: undefined })],
+    ['UnsupportedHome', wish({ bridge: { name: 'b', device: 'b', gateways: [], home: 'own' } })],
+  ])('says %s and plans nothing', (reason, wanted) => {
+    const world = seen();
+    const plan = planPod(desire([wanted], world), world);
+    expect(plan.steps).toEqual([]);
+    expect(plan.interfaces).toMatchObject([{ state: 'Failed', reason }]);
+  });
+
+  it('removes the veth when the link is to be of another type', () => {
+    const before = seen();
+    const running = settle(desire([wish()], before), before);
+    const plan = planPod(desire([wish({ linkType: 'macvlan', parent: 'eth1' })], running), running);
+    expect(brief(plan.steps)).toEqual(['deleteLink hpc02841804']);
+  });
+
+  it('refuses a MAC that another port of the bridge has', () => {
+    const before = seen();
+    const other = {
+      ...desire([wish({ macAddress: '02:00:00:00:00:01' })], before),
+      spec: { podUid: 'other', interfaces: [wish({ macAddress: '02:00:00:00:00:01' })] },
+    };
+    const running = settle(other, before);
+    const world: Observed = { node: running.node, pod: seen().pod };
+    const mine = wish({ macAddress: '02:00:00:00:00:01', namePrefix: 'pc9' });
+    expect(planPod(desire([mine], world), world).interfaces).toMatchObject([{ state: 'Failed', reason: 'MacTaken' }]);
+  });
+
+  it('waits for a pod that has no namespace', () => {
+    const world: Observed = { node: seen().node };
+    const plan = planPod(desire([wish()], world), world);
+    expect(plan).toMatchObject({ steps: [], interfaces: [{ state: 'Pending', reason: 'PodNotRunning' }] });
+  });
+
+  it('reports a route that someone else has, and leaves that route', () => {
+    const world = seen(
+      {},
+      { routes: [{ to: '0.0.0.0/0', type: 'unicast', table: 254, metric: 0, protocol: 3, via: '10.0.0.1', link: 2 }] },
+    );
+    const plan = planPod(desire([wish({ routes: [{ to: '0.0.0.0/0', via: '192.168.100.1' }] })], world), world);
+    expect(plan.interfaces).toMatchObject([{ state: 'Failed', reason: 'RouteTaken' }]);
+    expect(simulate(plan.steps, world).pod?.routes).toEqual(world.pod?.routes);
+  });
+
+  it('shows what is being removed', () => {
+    const before = seen();
+    const running = settle(desire([wish()], before), before);
+    const plan = planPod(desire([], running), running);
+    expect(plan.interfaces).toEqual([
+      { key: wish().key, name: 'pc02841804', hostName: 'hpc02841804', state: 'Removing' },
+    ]);
+    expect(simulate(plan.steps, running).pod).toEqual(before.pod);
+  });
+});
+
+/** Everything in a namespace that is not ours. */
+function foreignPart(namespace: ObservedNamespace | undefined): unknown {
+  if (!namespace) return undefined;
+  const links = namespace.links.filter((entry) => !isOurs(entry));
+  const indices = new Set(links.map(({ index }) => index));
+  return {
+    links,
+    addresses: namespace.addresses.filter((entry) => indices.has(entry.link)),
+    routes: namespace.routes.filter((route) => route.protocol !== routeProtocol),
+    rules: namespace.rules.filter((rule) => rule.protocol !== routeProtocol),
+    filters: namespace.filters.filter((filter) => indices.has(filter.link)),
+  };
+}
+
+describe('any plan of a pod', () => {
+  it('leaves nothing to do once it was carried out', () => {
+    fc.assert(
+      fc.property(anyWishes, anyWishes, anyForeign, (first, second, before) => {
+        const between = settle(desire(first, before), before);
+        const after = settle(desire(second, between), between);
+        expect(planPod(desire(second, after), after).steps).toEqual([]);
+      }),
+    );
+  });
+
+  it('leaves everything that is not ours as it was', () => {
+    fc.assert(
+      fc.property(anyWishes, anyWishes, anyForeign, (first, second, before) => {
+        const between = settle(desire(first, before), before);
+        const after = settle(desire(second, between), between);
+        expect(foreignPart(after.node)).toEqual(foreignPart(before.node));
+        expect(foreignPart(after.pod)).toEqual(foreignPart(before.pod));
+      }),
+    );
+  });
+
+  it('ends the same when it was cut short after any step and planned anew', () => {
+    fc.assert(
+      fc.property(anyWishes, anyWishes, anyForeign, fc.nat(), (first, second, before, cut) => {
+        const between = settle(desire(first, before), before);
+        const { steps } = planPod(desire(second, between), between);
+        const straight = simulate(steps, between);
+        const crashed = simulate(steps.slice(0, cut % (steps.length + 1)), between);
+        const mended = settle(desire(second, crashed), crashed);
+        expect(fingerprint(mended)).toBe(fingerprint(straight));
+      }),
+    );
+  });
+
+  it('takes away all of it again', () => {
+    fc.assert(
+      fc.property(anyWishes, anyForeign, (wishes, before) => {
+        const between = settle(desire(wishes, before), before);
+        const after = settle(desire([], between), between);
+        expect(after.pod?.links.some(isOurs)).toBe(false);
+        expect(after.node.links.filter((entry) => isOurs(entry) && entry.kind !== 'bridge')).toEqual([]);
+      }),
+    );
+  });
+});

@@ -1,0 +1,198 @@
+/** The plan of one pod: bridges first, then removals, then each interface, then the primary link. */
+import type { PodInterface, PodInterfaceStatus } from '@podloom/api';
+import { bridgeProblem, planBridge, tablesFor } from './bridge.ts';
+import type { DesiredBridge, DesiredPod, LinkNames, PodPlan } from './desired.ts';
+import { type Ends, findEnds } from './ends.ts';
+import { isOurs, podMark, podOfMark } from './mark.ts';
+import type { Observed, ObservedLink, ObservedNamespace } from './observed.ts';
+import { planPrimary } from './primary.ts';
+import type { Problem } from './problem.ts';
+import type { Step } from './step.ts';
+import { type VethWish, macHolder, planVeth, vethFacts, vethRoutes } from './veth.ts';
+import { canonicalAddress, linkNamed } from './world.ts';
+
+/** Where the names say nothing of an interface it would be our own mistake; the interface fails by itself, not the pod. */
+const noNames: LinkNames = { pod: '', node: '' };
+
+export function planPod(desired: DesiredPod, observed: Observed): PodPlan {
+  const { spec } = desired;
+  const ends = keptEnds(desired, observed);
+  const removed = removals(spec.podUid, observed, new Set([...ends.values()].flatMap(({ node, pod }) => [node, pod])));
+  // What goes first is not in the way of what comes after.
+  const rest = without(observed, removed);
+  const interfaces = spec.interfaces.map((wanted) => considerInterface(wanted, desired, rest, ends.get(wanted.key)));
+
+  const bridges = new Map(interfaces.flatMap(({ wish }) => (wish ? [[wish.bridge.device, wish.bridge] as const] : [])));
+  const tables = tablesFor([...bridges.keys()], rest.node.rules);
+  const primary = rest.pod && planPrimary({ wanted: spec.primary, before: desired.primaryBefore, pod: rest.pod });
+  return {
+    steps: [
+      ...removed.map(({ step }) => step),
+      ...[...bridges].flatMap(([device, bridge]) =>
+        planBridge(bridge, rest.node, { table: tables.get(device)!, exact: false }),
+      ),
+      ...interfaces.flatMap(({ steps }) => steps),
+      ...(primary?.steps ?? []),
+    ],
+    interfaces: [...interfaces.map(({ status }) => status), ...removingStatuses(removed, spec.interfaces)],
+    primary: primary?.plan,
+    recordFirst: primary?.recordFirst ?? false,
+  };
+}
+
+/** Pairs that are there and can be mended, by key. A working link stays even where its new wish cannot be met: nothing is half done. */
+function keptEnds({ spec, names }: DesiredPod, observed: Observed): Map<string, Ends> {
+  const kept = new Map<string, Ends>();
+  const claimed = new Set<ObservedLink>();
+  for (const { key, linkType, bridge } of spec.interfaces) {
+    if (linkType !== 'veth' || !bridge) continue;
+    const ends = findEnds(podMark(spec.podUid, key), observed, names.get(key));
+    if (ends.node?.kind !== 'veth' || ends.pod?.kind !== 'veth' || claimed.has(ends.node)) continue;
+    kept.set(key, ends);
+    claimed.add(ends.node);
+  }
+  return kept;
+}
+
+interface Considered {
+  readonly steps: readonly Step[];
+  readonly status: PodInterfaceStatus;
+  /** Absent where there is a problem. */
+  readonly wish?: VethWish;
+}
+
+function considerInterface(
+  wanted: PodInterface,
+  { namespace, spec, names: allNames }: DesiredPod,
+  observed: Observed,
+  ends: Ends = {},
+): Considered {
+  const names = allNames.get(wanted.key) ?? noNames;
+  const failed = ({ reason, message }: Problem, state: 'Failed' | 'Pending' = 'Failed'): Considered => ({
+    steps: [],
+    status: { key: wanted.key, name: names.pod, hostName: names.node, state, reason, message },
+  });
+  if (wanted.linkType !== 'veth') {
+    const message = `Links of type ${wanted.linkType} are not offered yet; veth is`;
+    return failed({ reason: 'UnsupportedLinkType', message });
+  }
+  if (!wanted.bridge) return failed({ reason: 'BridgeMissing', message: 'A veth needs a bridge: name one in master' });
+  if (!observed.pod) return failed({ reason: 'PodNotRunning', message: 'The pod has no namespace yet' }, 'Pending');
+
+  const bridge: DesiredBridge = { ...wanted.bridge, namespace };
+  const mark = podMark(spec.podUid, wanted.key);
+  const facts = vethFacts({ interface: wanted, bridge, mark });
+  const { node, pod } = observed;
+  const wish: VethWish = { interface: wanted, bridge, names, mark, node, pod, ends, facts };
+
+  const problem = bridgeProblem(bridge, node) ?? nameProblem(wish) ?? macProblem(wish);
+  if (problem) return failed(problem);
+
+  const steps = planVeth(wish);
+  const [taken] = vethRoutes(wish).taken;
+  return {
+    wish,
+    steps,
+    status: {
+      key: wanted.key,
+      name: names.pod,
+      hostName: names.node,
+      macAddress: facts.podMac,
+      mtuBytes: facts.mtuBytes,
+      addresses: wanted.addresses.map(canonicalAddress),
+      bridgeDevice: bridge.device,
+      ...(taken
+        ? {
+            state: 'Failed',
+            reason: 'RouteTaken',
+            message: `The pod has another route to ${taken.to} with metric ${taken.metric}; choose another metric`,
+          }
+        : { state: steps.length === 0 ? 'Attached' : 'Pending' }),
+    },
+  };
+}
+
+/** A link of the wanted name that is not this interface's. */
+function nameProblem({ names, node, pod, ends }: VethWish): Problem | undefined {
+  const inPod = linkNamed(pod, names.pod);
+  if (names.pod === '' || (inPod && inPod !== ends.pod)) {
+    return { reason: 'NameTaken', message: `The pod has another link ${names.pod} already` };
+  }
+  const onNode = linkNamed(node, names.node);
+  if (!onNode || onNode === ends.node) return undefined;
+  const owner = isOurs(onNode) ? `belongs to "${onNode.alias ?? 'another'}"` : 'was not made by Podloom';
+  return { reason: 'NameTaken', message: `The node has a link ${names.node} that ${owner}` };
+}
+
+function macProblem(wish: VethWish): Problem | undefined {
+  const { facts } = wish;
+  if (facts.podMac === facts.gatewayMac) {
+    return { reason: 'MacTaken', message: `${facts.podMac} is the MAC of the network's gateway; choose another` };
+  }
+  const holder = macHolder(wish);
+  return (
+    holder && { reason: 'MacTaken', message: `${facts.podMac} belongs to the port ${holder.name} of the same bridge` }
+  );
+}
+
+const remove = (where: 'node' | 'pod', link: ObservedLink): Step => ({
+  do: 'deleteLink',
+  in: where,
+  link: link.name,
+  index: link.index,
+});
+
+interface Removal {
+  readonly step: Step;
+  readonly node?: ObservedLink | undefined;
+  readonly pod?: ObservedLink | undefined;
+}
+
+/** Links of this pod that no interface keeps. Deleting one end takes the other along. */
+function removals(podUid: string, { node, pod }: Observed, kept: ReadonlySet<ObservedLink | undefined>): Removal[] {
+  const fromNode = node.links.filter(
+    (link) => isOurs(link) && podOfMark(link.alias)?.podUid === podUid && !kept.has(link),
+  );
+  const peers = new Set(fromNode.flatMap((link) => peerIn(pod, link) ?? []));
+  // Whatever namespace we are shown as the pod's: bridges and links of other pods are not the pod's to lose.
+  const isStray = (link: ObservedLink): boolean =>
+    isOurs(link) && link.kind !== 'bridge' && (podOfMark(link.alias)?.podUid ?? podUid) === podUid;
+  const fromPod = (pod?.links ?? []).filter((link) => isStray(link) && !kept.has(link) && !peers.has(link));
+  return [
+    ...fromNode.map((link): Removal => ({ step: remove('node', link), node: link, pod: peerIn(pod, link) })),
+    ...fromPod.map((link): Removal => ({ step: remove('pod', link), node: peerIn(node, link), pod: link })),
+  ];
+}
+
+const peerIn = (there: ObservedNamespace | undefined, link: ObservedLink): ObservedLink | undefined =>
+  there?.links.find((other) => other.index === link.peerIndex && other.peerIndex === link.index);
+
+function without({ node, pod }: Observed, removed: readonly Removal[]): Observed {
+  if (removed.length === 0) return { node, pod };
+  return {
+    node: withoutLinks(node, new Set(removed.map((removal) => removal.node?.index))),
+    pod: pod && withoutLinks(pod, new Set(removed.map((removal) => removal.pod?.index))),
+  };
+}
+
+function withoutLinks(namespace: ObservedNamespace, gone: ReadonlySet<number | undefined>): ObservedNamespace {
+  const stays = ({ link }: { readonly link?: number | undefined }): boolean => link === undefined || !gone.has(link);
+  return {
+    links: namespace.links.filter(({ index }) => !gone.has(index)),
+    addresses: namespace.addresses.filter(stays),
+    routes: namespace.routes.filter(stays),
+    rules: namespace.rules,
+    filters: namespace.filters.filter(stays),
+    fdb: namespace.fdb.filter(stays),
+    sysctls: namespace.sysctls,
+  };
+}
+
+function removingStatuses(removed: readonly Removal[], wanted: readonly PodInterface[]): PodInterfaceStatus[] {
+  const keys = new Set(wanted.map(({ key }) => key));
+  return removed.flatMap(({ node, pod }) => {
+    const key = podOfMark(node?.alias ?? pod?.alias)?.key;
+    if (key === undefined || keys.has(key)) return [];
+    return [{ key, ...(pod ? { name: pod.name } : {}), ...(node ? { hostName: node.name } : {}), state: 'Removing' }];
+  });
+}

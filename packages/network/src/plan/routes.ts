@@ -1,0 +1,69 @@
+/** Routes over a link: only those with our protocol number are ours; a route of someone else with the same destination and metric wins. */
+import type { PodInterface } from '@podloom/api';
+import { routeProtocol } from './mark.ts';
+import type { ObservedNamespace, ObservedRoute, Route, Where } from './observed.ts';
+import type { Step } from './step.ts';
+
+const mainTable = 254;
+
+/** Destination, table and metric: what the kernel takes for the same route. */
+const placeOf = ({ to, table, metric }: Route): string => `${to} ${table} ${metric}`;
+const identityOf = (route: Route): string => `${placeOf(route)} ${route.type} ${route.via ?? ''}`;
+
+/** A route of a PodNetwork with what the kernel fills in. */
+export const podRoute = ({ to, via, metric }: PodInterface['routes'][number]): Route => ({
+  to,
+  type: 'unicast',
+  table: mainTable,
+  metric: metric ?? (to.includes(':') ? 1024 : 0),
+  protocol: routeProtocol,
+  via,
+});
+
+/** Without the link, which a step names. */
+export const plainRoute = ({ to, type, table, metric, protocol, via }: ObservedRoute): Route => ({
+  to,
+  type,
+  table,
+  metric,
+  protocol,
+  via,
+});
+
+export interface RouteWish {
+  readonly in: Where;
+  readonly link: string;
+  /** Absent while the link is not there yet. */
+  readonly index: number | undefined;
+  readonly key?: string | undefined;
+  readonly wanted: readonly Route[];
+  readonly namespace: ObservedNamespace;
+}
+
+export interface RoutePlan {
+  readonly steps: readonly Step[];
+  /** Wanted, but someone else has a route there. */
+  readonly taken: readonly Route[];
+}
+
+export function planRoutes({ wanted, namespace, index, ...at }: RouteWish): RoutePlan {
+  const isMine = (route: ObservedRoute): boolean =>
+    route.protocol === routeProtocol && index !== undefined && route.link === index;
+  const mine = namespace.routes.filter(isMine);
+  const foreign = new Set(namespace.routes.filter((route) => !isMine(route)).map(placeOf));
+  const taken = wanted.filter((route) => foreign.has(placeOf(route)));
+  const possible = new Map(
+    wanted.filter((route) => !foreign.has(placeOf(route))).map((route) => [identityOf(route), route]),
+  );
+  const there = new Set(mine.map(identityOf));
+  const change = (verb: 'addRoute' | 'removeRoute', route: Route): Step => ({ do: verb, ...at, route });
+  return {
+    taken,
+    steps: [
+      ...mine
+        .filter((route) => route.table === mainTable && !possible.has(identityOf(route)))
+        .map((route) => change('removeRoute', plainRoute(route))),
+      ...[...possible].filter(([identity]) => !there.has(identity)).map(([, route]) => change('addRoute', route)),
+    ],
+  };
+}

@@ -1,0 +1,191 @@
+/**
+ * A veth pair between a pod and a bridge. Made new: both ends in one message, the pod's end born in its namespace, the node's end
+ * as a port that is down; then owner, port flags and filter; up last. Mended: in place, and the node end is never taken down,
+ * because the pod would lose its neighbours and stall for a second.
+ */
+import { type PodInterface, formatIp, parseCidr } from '@podloom/api';
+import { deriveMac, gatewayMac, linkLocalOf } from '../mac.ts';
+import { planAddresses } from './addresses.ts';
+import { networkIdOf } from './bridge.ts';
+import type { DesiredBridge, LinkNames } from './desired.ts';
+import type { Ends } from './ends.ts';
+import { programDigest } from './filter/assembler.ts';
+import { portFilter } from './filter/port-filter.ts';
+import { filterHandle, filterPriority, linkGroup } from './mark.ts';
+import type { ObservedLink, ObservedNamespace, PortFlags } from './observed.ts';
+import { planRoutes, podRoute } from './routes.ts';
+import { changedSettings } from './settings.ts';
+import type { Instruction, LinkSettings, Step } from './step.ts';
+import { addressesOf, ipOf, linkNamed } from './world.ts';
+
+/** What the kernel gives a veth; said by us, so that a wish that is taken back ends where it began. */
+const defaultMtuBytes = 1500;
+const portFlags: PortFlags = { learning: false, flood: false };
+
+export interface VethWish {
+  readonly interface: PodInterface;
+  readonly bridge: DesiredBridge;
+  readonly names: LinkNames;
+  readonly mark: string;
+  readonly node: ObservedNamespace;
+  readonly pod: ObservedNamespace;
+  /** Both ends, or none. */
+  readonly ends: Ends;
+  readonly facts: VethFacts;
+}
+
+/** Values that follow from the wish alone. */
+export interface VethFacts {
+  readonly digest: string;
+  readonly podMac: string;
+  readonly gatewayMac: string;
+  readonly mtuBytes: number;
+  readonly program: readonly Instruction[];
+}
+
+export function vethFacts({
+  interface: wanted,
+  bridge,
+  mark,
+}: Pick<VethWish, 'interface' | 'bridge' | 'mark'>): VethFacts {
+  const network = networkIdOf(bridge);
+  const ips = wanted.addresses.map(ipOf);
+  const podMac = (wanted.macAddress ?? deriveMac(network, ips[0] ? formatIp(ips[0]) : mark)).toLowerCase();
+  const program = portFilter({
+    mac: podMac,
+    addresses: [...ips, { family: 6 as const, value: linkLocalOf(podMac) }].map(formatIp),
+    gatewayMac: gatewayMac(network),
+    gateways: bridge.gateways.map((gateway) => formatIp(ipOf(gateway))),
+    broadcasts: wanted.addresses
+      .map(parseCidr)
+      .flatMap(({ family, prefixLength, last }) =>
+        family === 4 && prefixLength <= 30 ? formatIp({ family, value: last }) : [],
+      ),
+  });
+  return {
+    podMac,
+    gatewayMac: gatewayMac(network),
+    mtuBytes: wanted.mtuBytes ?? defaultMtuBytes,
+    program,
+    digest: programDigest(program),
+  };
+}
+
+export function planVeth(wish: VethWish): Step[] {
+  const { names, ends, pod, bridge, facts } = wish;
+  const { key } = wish.interface;
+  const steps: Step[] = ends.node
+    ? []
+    : [
+        {
+          do: 'createVeth',
+          in: 'node',
+          key,
+          name: names.node,
+          mac: facts.gatewayMac,
+          mtuBytes: facts.mtuBytes,
+          group: linkGroup,
+          master: bridge.device,
+          peer: { name: names.pod, mac: facts.podMac, mtuBytes: facts.mtuBytes },
+        },
+      ];
+
+  const set = (where: 'node' | 'pod', wanted: LinkSettings): Step[] => {
+    const link = ends[where];
+    const change = changedSettings(wanted, link);
+    if (!change) return [];
+    // Until the step that gives it its name, a link goes by the one that it has.
+    const known = link && change.set.name === undefined ? names[where] : (link?.name ?? names[where]);
+    return [{ do: 'setLink', in: where, key, link: known, ...change }];
+  };
+  // What the creating message sets already.
+  const asMade = (settings: LinkSettings): LinkSettings => (ends.node ? settings : {});
+
+  steps.push(
+    ...set('node', {
+      alias: wish.mark,
+      addrGenMode: 'none',
+      ...asMade({ name: names.node, group: linkGroup, mac: facts.gatewayMac }),
+    }),
+  );
+  steps.push(...planPort(wish));
+  const podAlias = wish.interface.alias || wish.mark;
+  steps.push(
+    ...set('pod', {
+      alias: podAlias,
+      addrGenMode: 'eui64',
+      ...asMade({ name: names.pod, group: linkGroup, mac: facts.podMac }),
+    }),
+  );
+  steps.push(...staleFdb(wish));
+  if (ends.node && ends.pod) {
+    const raising = facts.mtuBytes > ends.pod.mtuBytes;
+    const order = raising ? (['node', 'pod'] as const) : (['pod', 'node'] as const);
+    steps.push(...order.flatMap((where) => set(where, { mtuBytes: facts.mtuBytes })));
+  }
+
+  steps.push(
+    ...planAddresses({
+      in: 'pod',
+      link: names.pod,
+      key,
+      wanted: wish.interface.addresses,
+      observed: addressesOf(pod, ends.pod?.index),
+      noPrefixRoute: false,
+      remove: true,
+    }),
+  );
+  steps.push(...set('pod', { up: true }), ...set('node', { up: true }));
+  steps.push(...vethRoutes(wish).steps);
+  return steps;
+}
+
+export const vethRoutes = ({ interface: wanted, names, ends, pod }: VethWish) =>
+  planRoutes({
+    in: 'pod',
+    link: names.pod,
+    index: ends.pod?.index,
+    key: wanted.key,
+    wanted: wanted.routes.map(podRoute),
+    namespace: pod,
+  });
+
+/** Bridge, flags, filter and forwarding entry of the node end. Leaving a bridge resets the flags and drops the entries. */
+function planPort({ interface: { key }, names, bridge, node, ends, facts }: VethWish): Step[] {
+  const port = ends.node;
+  const at = { in: 'node', key, link: names.node } as const;
+  const master = linkNamed(node, bridge.device);
+  const moves = port !== undefined && (port.master === undefined || port.master !== master?.index);
+  const steps: Step[] = moves ? [{ do: 'setMaster', ...at, master: bridge.device }] : [];
+
+  const flagsHold = port?.portFlags?.learning === portFlags.learning && port.portFlags.flood === portFlags.flood;
+  if (moves || !flagsHold) steps.push({ do: 'setPortFlags', ...at, flags: portFlags });
+
+  const filterHolds = node.filters.some(
+    (filter) =>
+      filter.link === port?.index &&
+      filter.priority === filterPriority &&
+      filter.handle === filterHandle &&
+      filter.digest === facts.digest,
+  );
+  if (!filterHolds) {
+    steps.push({ do: 'setPortFilter', ...at, priority: filterPriority, handle: filterHandle, program: facts.program });
+  }
+  const pinned = node.fdb.some((entry) => entry.link === port?.index && entry.mac === facts.podMac && entry.pinned);
+  if (moves || !pinned) steps.push({ do: 'addFdb', ...at, mac: facts.podMac });
+  return steps;
+}
+
+const staleFdb = ({ interface: { key }, names, node, ends, facts: { podMac } }: VethWish): Step[] =>
+  node.fdb
+    .filter((entry) => entry.link === ends.node?.index && entry.pinned && entry.mac !== podMac)
+    .map(({ mac }): Step => ({ do: 'removeFdb', in: 'node', key, link: names.node, mac }));
+
+/** Another port of the bridge that has the MAC pinned: traffic would go to whoever came last. */
+export function macHolder({ bridge, node, ends, facts: { podMac } }: VethWish): ObservedLink | undefined {
+  const master = linkNamed(node, bridge.device);
+  const rivals = node.fdb.filter((entry) => entry.pinned && entry.mac === podMac && entry.link !== ends.node?.index);
+  return node.links.find(
+    (link) => master && link.master === master.index && rivals.some((entry) => entry.link === link.index),
+  );
+}
