@@ -127,6 +127,9 @@ const ours: readonly Case[] = [
   ['a grant to all namespaces', networkGrant({ namespaces: { selector: {} }, cidrs: ['10.0.0.0/8', 'fd00::/8'] })],
   ['a pool', ipPool({ gateway: '10.1.0.1', exclude: ['10.1.1.0/30'] })],
   ['a pool of IPv6', ipPool({ cidr: 'fd00::/64', range: { first: 'fd00::', last: 'fd00::ff' } })],
+  ['a pool of one address', ipPool({ range: { first: '10.1.0.7', last: '10.1.0.7' } })],
+  ['a pool over a high bit', ipPool({ range: { first: '10.1.127.255', last: '10.1.128.0' } })],
+  ['a pool of two spellings', ipPool({ cidr: 'fd00::/64', range: { first: 'fd00:0::7', last: 'fd00::7' } })],
   ['a PodNetwork', podNetwork({})],
   [
     'a PodNetwork with everything',

@@ -8,6 +8,7 @@ import { ageColumn, cidr, conditions, ip, listMap, observedGeneration, text, tim
 import { cidrContains, isIp, parseIp } from '../schema/ip.ts';
 import { onlyTheServerKnows, ruled } from '../schema/rule.ts';
 
+/** That the last is not before the first is for the writer to know: CEL has no order of addresses, and working around costs too much. */
 const range = ruled(
   z.object({
     first: ip('First address of this pool.'),

@@ -107,12 +107,6 @@ export const podConfigKind = defineKind({
   specRequired: true,
   printerColumns: [
     { name: 'Phase', type: 'string', jsonPath: '.status.phase', description: 'unset, configuring or configured' },
-    {
-      name: 'Networks',
-      type: 'string',
-      jsonPath: '.spec.networkAttachments[*].name',
-      description: 'Prefixes of the links',
-    },
     ...readyColumn,
     ageColumn,
   ],

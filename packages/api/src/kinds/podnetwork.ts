@@ -179,7 +179,10 @@ const status = z
       })
       .describe('Changes to the primary link.')
       .optional(),
-    networks: text(1024, 'Names of the attached links, for the list view.').optional(),
+    networks: text(
+      1024,
+      'Names of the attached links, separated by commas. For the list view, which cannot show a field of every item.',
+    ).optional(),
   })
   .describe("What the agent observed on the pod's node.");
 

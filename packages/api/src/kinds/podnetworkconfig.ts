@@ -93,12 +93,6 @@ export const podNetworkConfigKind = defineKind({
   specRequired: true,
   printerColumns: [
     { name: 'Phase', type: 'string', jsonPath: '.status.phase', description: 'unset, configuring or configured' },
-    {
-      name: 'Networks',
-      type: 'string',
-      jsonPath: '.spec.additionalNetworks[*].networkName',
-      description: 'Prefixes of the links',
-    },
     { name: 'eth0 MTU', type: 'integer', jsonPath: '.spec.eth0.mtu', description: 'MTU of the primary link' },
     ...readyColumn,
     ageColumn,
