@@ -11,6 +11,8 @@ import { routeFamily } from './route/route.ts';
 import { ruleFamily } from './route/rule.ts';
 import { statsFamily } from './route/stats.ts';
 import { sysctlIn, type Sysctl } from './sysctl.ts';
+import { filterFamily } from './tc/filter.ts';
+import { classFamily, qdiscFamily } from './tc/qdisc.ts';
 import { tuntapIn, type Tuntap } from './tuntap.ts';
 import { openSocket, Socket, type Protocol } from './wire/socket.ts';
 
@@ -28,6 +30,9 @@ function routeFamilies(channel: Channel) {
     /** The VLAN table of bridges: `bridge vlan`. */
     vlan: vlanFamily(channel, indexOf),
     stats: statsFamily(channel, indexOf),
+    qdisc: qdiscFamily(channel, indexOf),
+    class: classFamily(channel, indexOf),
+    filter: filterFamily(channel, indexOf),
     netnsid: netnsidFamily(channel),
   };
 }

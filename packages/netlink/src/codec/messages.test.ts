@@ -12,6 +12,8 @@ import { netnsidMessage } from '../route/netnsid.ts';
 import { routeMessage } from '../route/route-table.ts';
 import { ruleMessage } from '../route/rule.ts';
 import { statsMessage } from '../route/stats.ts';
+import { filterMessage } from '../tc/filter.ts';
+import { classMessage, qdiscMessage } from '../tc/qdisc.ts';
 import { messageValue } from './arbitrary.ts';
 import type { Message } from './message.ts';
 import { Reader, Writer } from './writer.ts';
@@ -25,6 +27,9 @@ const messages: Message<unknown, never>[] = [
   neighbourMessage,
   statsMessage,
   netnsidMessage,
+  qdiscMessage,
+  classMessage,
+  filterMessage,
 ];
 
 const numRuns = Number(process.env['NETLINK_FUZZ_RUNS'] ?? 100);
