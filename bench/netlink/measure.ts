@@ -1,9 +1,11 @@
 /** Measures all peers in turns, inside namespaces that `bench.ts` made for it, and writes the report into the folder given. */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
+import { availableParallelism, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { open } from '@podloom/netlink';
-import { medianOf, type Measurement, type Report } from '../report.ts';
+import { medianOf, quantile, type Measurement, type Report } from '../report.ts';
+import { eventLatencies } from './events.ts';
 import {
   bridge,
   cniBridge,
@@ -23,8 +25,11 @@ const manyRounds = 3;
 const manyPods = 1000;
 const listRounds = 20;
 const warmUp = 50;
+const watched = 500;
+const changes = 4000;
 
 const folder = process.argv[2]!;
+const loadAtStart = loadavg()[0]!;
 const progress = (text: string) => console.error(`netlink: ${text}`);
 
 mkdirSync('/run/netns', { recursive: true });
@@ -47,6 +52,10 @@ const samples = new Map<string, Measurement & { samples: number[] }>();
 one();
 many();
 list();
+progress(`watching ${watched} namespaces`);
+await eventLatencies(watched, changes / 4);
+const latencies = await eventLatencies(watched, changes);
+record(`event, ${watched} namespaces watched`, 'podloom', latencies);
 const measurements = Object.values(Object.groupBy(samples.values(), ({ task }) => task)).flatMap((rows) => rows ?? []);
 const figure = (task: string, who: string) => medianOf(measurements, task, who);
 
@@ -75,8 +84,15 @@ const report: Report = {
       limit: 3,
       unit: '×',
     },
+    {
+      text: `event of ${watched} namespaces in JavaScript, p99`,
+      value: quantile(latencies, 0.99),
+      limit: 1,
+      unit: 'ms',
+    },
   ],
   notes: [
+    `Load of the machine at the start: ${loadAtStart.toFixed(1)} on ${availableParallelism()} processors. Above that number, latencies are those of the queue.`,
     `Peers take turns within each of ${rounds} rounds (${manyRounds} for 1,000). Ours runs in a process that has attached ${warmUp} pods before.`,
     'ip and the CNI plugin get 50 pods where the others get 1,000; for those, times include starting the processes. The floor sends the same messages in the same order.',
   ],
