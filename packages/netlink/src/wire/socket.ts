@@ -121,6 +121,17 @@ export class Socket {
     if (error !== undefined) throw error;
   }
 
+  /**
+   * All or nothing, as nf_tables wants it: `requests` begins and ends with the marks of a batch and is one datagram. The kernel looks
+   * at all of it and reports each failure, but does nothing if there is one. The first is thrown.
+   */
+  transact(requests: readonly Request[]): void {
+    const errors: (NetlinkError | undefined)[] = [];
+    this.#exchangeSome(requests, 0, errors, undefined, true);
+    const first = errors.find((error) => error !== undefined);
+    if (first !== undefined) throw first;
+  }
+
   /** One request that has one answer. */
   get<Out>(request: Request, answer: Message<Out, never>): Out {
     let out: Out | undefined;
@@ -187,18 +198,22 @@ export class Socket {
     first: number,
     errors: (NetlinkError | undefined)[],
     onReply: OnReply | undefined,
+    whole = false,
   ): number {
     const base = this.#sequence;
     const starts: number[] = [];
     writer.position = 0;
     let next = first;
-    while (next < requests.length && starts.length < BATCH_MESSAGES && writer.position < BATCH_BYTES) {
+    while (next < requests.length) {
+      if (!whole && (starts.length >= BATCH_MESSAGES || writer.position >= BATCH_BYTES)) break;
       starts.push(writer.position);
       writeRequest(requests[next]!, NLM_F_REQUEST, base + starts.length - 1);
       next++;
     }
     const count = starts.length;
-    const lastAt = starts[count - 1]!;
+    // The mark at the end of a transaction is not acknowledged by every kernel.
+    const last = whole ? count - 2 : count - 1;
+    const lastAt = starts[last]!;
     writer.view.setUint16(lastAt + 6, writer.view.getUint16(lastAt + 6, LITTLE) | NLM_F_ACK, LITTLE);
     this.#sequence = (base + count) & 0x3fff_ffff || 1;
     starts.push(writer.position);
@@ -218,7 +233,8 @@ export class Socket {
               const about = new Reader(sent.subarray(starts[index], starts[index + 1]));
               errors[first + index] = kernelError(request, about, errno, flags, start, end);
             }
-            if (index === count - 1) done = true;
+            // A transaction that could not begin or be committed is reported for its first mark.
+            if (index === last || (whole && index === 0)) done = true;
           } else {
             onReply?.(type, reader, start, end, first + index);
           }
