@@ -71,7 +71,7 @@ export function addressFamily(channel: Channel, indexOf: (ref: LinkRef) => numbe
       local: address,
       address: far?.address ?? address,
       cacheInfo: lives
-        ? { validLifetime: validLifetime ?? FOREVER, preferredLifetime: preferredLifetime ?? FOREVER }
+        ? { validLifetime: validLifetime ?? FOREVER, preferredLifetime: preferredLifetime ?? validLifetime ?? FOREVER }
         : undefined,
     };
   }
