@@ -184,6 +184,7 @@ const links: readonly Case[] = [
   ['a bridge with a colon', podConfig({ master: 'br0:1' }), `${attachment}.master`, linkNameText],
   ['a bridge with a space', podConfig({ master: 'br 0' }), `${attachment}.master`, linkNameText],
   ['a bridge with a line feed', podConfig({ master: 'br0\n' }), `${attachment}.master`, linkNameText],
+  ['a bridge with a NUL', podConfig({ master: 'br\0' }), `${attachment}.master`, linkNameText],
   ['a bridge called ..', podConfig({ master: '..' }), `${attachment}.master`, linkNameText],
   ['a parent called .', podConfig({ parent: '.' }), `${attachment}.parent`, linkNameText],
   ['an MTU below that of IPv4', podConfig({ mtu: 67 }), `${attachment}.mtu`, 'should be greater than or equal to 68'],

@@ -50,3 +50,5 @@ export { linkTypes } from './schema/fields.ts';
 export type { LinkType } from './schema/fields.ts';
 export { cidrContains, formatIp, isCidr, isIp, parseCidr, parseIp } from './schema/ip.ts';
 export type { Cidr, IpAddress } from './schema/ip.ts';
+export { isLinkName, parseLinkName } from './schema/link-name.ts';
+export type { LinkName } from './schema/link-name.ts';

@@ -15,7 +15,11 @@ export interface PrinterColumn {
   readonly wide?: true;
 }
 
-export interface KindDeclaration<Spec extends z.ZodType, Status extends z.ZodType | undefined> {
+export interface KindDeclaration<
+  Spec extends z.ZodType,
+  Status extends z.ZodType | undefined,
+  SpecRequired extends boolean,
+> {
   readonly group: string;
   readonly version: string;
   readonly kind: string;
@@ -27,7 +31,7 @@ export interface KindDeclaration<Spec extends z.ZodType, Status extends z.ZodTyp
   readonly spec: Spec;
   /** Absent where a standard has no status subresource. */
   readonly status: Status;
-  readonly specRequired: boolean;
+  readonly specRequired: SpecRequired;
   readonly printerColumns: readonly PrinterColumn[];
   readonly selectableFields?: readonly string[];
   /** Where the name becomes the value of a label, which is shorter than a name may be. */
@@ -38,22 +42,26 @@ export interface KindDeclaration<Spec extends z.ZodType, Status extends z.ZodTyp
 
 type StatusOf<Status> = Status extends z.ZodType ? z.output<Status> : never;
 
+type KindObject<Spec extends z.ZodType, Status, SpecRequired> = KubeObject<z.output<Spec>, StatusOf<Status>> &
+  (SpecRequired extends true ? { readonly spec: z.output<Spec> } : unknown);
+
 export interface Kind<
   Spec extends z.ZodType = z.ZodType,
   Status extends z.ZodType | undefined = z.ZodType | undefined,
-> extends KindDeclaration<Spec, Status> {
+  SpecRequired extends boolean = boolean,
+> extends KindDeclaration<Spec, Status, SpecRequired> {
   readonly apiVersion: string;
-  readonly resource: Resource<KubeObject<z.output<Spec>, StatusOf<Status>> & { readonly spec: z.output<Spec> }>;
+  readonly resource: Resource<KindObject<Spec, Status, SpecRequired>>;
   /** The object with its defaults filled in as the API server would. Throws InvalidInput naming every bad field. */
-  readonly parse: (object: unknown) => KubeObject<z.output<Spec>, StatusOf<Status>> & { readonly spec: z.output<Spec> };
+  readonly parse: (object: unknown) => KindObject<Spec, Status, SpecRequired>;
 }
 
 /** The object as the API server returns it, defaults filled in. */
 export type ObjectOf<K extends { readonly resource: Resource }> = NonNullable<K['resource']['__type']>;
 
-export function defineKind<Spec extends z.ZodType, Status extends z.ZodType | undefined>(
-  declaration: KindDeclaration<Spec, Status>,
-): Kind<Spec, Status> {
+export function defineKind<Spec extends z.ZodType, Status extends z.ZodType | undefined, SpecRequired extends boolean>(
+  declaration: KindDeclaration<Spec, Status, SpecRequired>,
+): Kind<Spec, Status, SpecRequired> {
   const { group, version, kind, plural, scope, spec, status, specRequired } = declaration;
   const apiVersion = `${group}/${version}`;
   const schema = z.looseObject({
@@ -74,7 +82,7 @@ export function defineKind<Spec extends z.ZodType, Status extends z.ZodType | un
     resource: { group, version, plural, kind, namespaced: scope === 'Namespaced' },
     parse: (object) => {
       const result = schema.safeParse(object);
-      if (result.success) return result.data as unknown as ReturnType<Kind<Spec, Status>['parse']>;
+      if (result.success) return result.data as unknown as KindObject<Spec, Status, SpecRequired>;
       const problems = result.error.issues.map((issue) => `${issue.path.join('.') || 'object'}: ${issue.message}`);
       throw new InvalidInput('OBJECT', `${kind} is not valid: ${problems.join('; ')}`);
     },

@@ -5,6 +5,7 @@
 import { z } from 'zod';
 import type { PrinterColumn } from '../kind.ts';
 import { cidrContains, isCidr, isIp, parseCidr } from './ip.ts';
+import { isLinkName, notInLinkNames } from './link-name.ts';
 import { ruled } from './rule.ts';
 
 /** What the kernel can make; a node that lacks one says so in a condition. Names as `ip link add type` takes them. */
@@ -72,12 +73,11 @@ export const alias = (description: string) =>
     },
   ).describe(description);
 
-/** As dev_valid_name() in the kernel: at most 15 bytes, not characters; CEL's size() of a string would count characters. */
+/** CEL's size() of a string counts characters, the kernel bytes. */
 export const linkName = (description: string) =>
   ruled(z.string().min(1).max(15), {
-    cel: `bytes(self).size() <= 15 && !self.matches('[/:[:space:]]') && self != '.' && self != '..'`,
-    holds: (name) =>
-      new TextEncoder().encode(name).length <= 15 && !/[/:\s]/.test(name) && name !== '.' && name !== '..',
+    cel: `bytes(self).size() <= 15 && !self.matches(r'${notInLinkNames}') && self != '.' && self != '..'`,
+    holds: isLinkName,
     message: 'must be a link name: 1 to 15 bytes, without "/", ":" or spaces, and not "." or ".."',
   }).describe(description);
 
