@@ -86,19 +86,24 @@ export function joinGroup(fd: number, group: number): void {
   }
 }
 
+/** The system calls of an exchange, so that a test can be a kernel that real ones are only rarely. */
+type Calls = Pick<typeof libc, 'send' | 'recv' | 'close'>;
+
 export class Socket {
   readonly #open: () => number;
+  readonly #calls: Calls;
   #fd: number | undefined;
   #sequence = 1;
 
   /** `open` is called when a descriptor is first needed, and again after an exchange that was left half read. */
-  constructor(open: () => number) {
+  constructor(open: () => number, calls: Calls = libc) {
     this.#open = open;
+    this.#calls = calls;
   }
 
   close(): void {
     if (this.#fd === undefined) return;
-    libc.close(this.#fd);
+    this.#calls.close(this.#fd);
     this.#fd = undefined;
   }
 
@@ -158,7 +163,7 @@ export class Socket {
    * changed meanwhile ends it with EINTR, since what was given out cannot be taken back.
    */
   *dumpChunks<Out>(request: Request, answer: Message<Out, never>): Generator<Out[], void, void> {
-    const own = new Socket(this.#open);
+    const own = new Socket(this.#open, this.#calls);
     try {
       const { sequence, fd } = own.#sendDump(request);
       let whole = true;
@@ -220,10 +225,10 @@ export class Socket {
     const sent = writer.bytes;
 
     this.#guarded((fd) => {
-      translating(requests[first]!.operation, () => libc.send(fd, writer.bytes, writer.position));
+      translating(requests[first]!.operation, () => this.#calls.send(fd, writer.bytes, writer.position));
       let done = false;
       for (;;) {
-        eachMessage(receive(fd, requests[first]!.operation), (type, flags, sequence, start, end) => {
+        eachMessage(receive(this.#calls, fd, requests[first]!.operation), (type, flags, sequence, start, end) => {
           const index = sequence - base;
           if (index < 0 || index >= count) return;
           const request = requests[first + index]!;
@@ -262,7 +267,7 @@ export class Socket {
     writer.position = 0;
     writeRequest(request, NLM_F_REQUEST | NLM_F_DUMP, sequence);
     return this.#guarded((fd) => {
-      translating(request.operation, () => libc.send(fd, writer.bytes, writer.position));
+      translating(request.operation, () => this.#calls.send(fd, writer.bytes, writer.position));
       return { sequence, fd };
     });
   }
@@ -275,7 +280,7 @@ export class Socket {
   ): { done: boolean; whole: boolean } {
     let done = false;
     let whole = true;
-    eachMessage(receive(fd, request.operation), (type, flags, sequence, start, end) => {
+    eachMessage(receive(this.#calls, fd, request.operation), (type, flags, sequence, start, end) => {
       if (sequence !== expected || done) return;
       if ((flags & NLM_F_DUMP_INTR) !== 0) whole = false;
       if (type === NLMSG_ERROR || type === NLMSG_DONE) {
@@ -307,8 +312,8 @@ function writeRequest(request: Request, flags: number, sequence: number): void {
   view.setUint32(at + 12, 0, LITTLE);
 }
 
-function receive(fd: number, operation: string): number {
-  const n = libc.recv(fd, reader.bytes, MSG_DONTWAIT | MSG_TRUNC);
+function receive(calls: Calls, fd: number, operation: string): number {
+  const n = calls.recv(fd, reader.bytes, MSG_DONTWAIT | MSG_TRUNC);
   if (n < 0) throw new NetlinkError(operation, -n, { kernelMessage: 'receiving the answer failed' });
   if (n > reader.bytes.length) throw new NetlinkError(operation, 90, { kernelMessage: `an answer of ${n} bytes` });
   return n;
