@@ -7,10 +7,6 @@ export interface Column<T> {
   readonly of: (row: T) => string | number | undefined;
 }
 
-export function printRows<T>(rows: readonly T[], columns: readonly Column<T>[], format: OutputFormat): void {
-  console.log(format === 'json' ? JSON.stringify(rows, null, 2) : formatTable(rows, columns));
-}
-
 /** Columns as wide as their widest cell, two spaces between them, as kubectl does. */
 export function formatTable<T>(rows: readonly T[], columns: readonly Column<T>[]): string {
   const cells = rows.map((row) => columns.map(({ of }) => String(of(row) ?? '')));
