@@ -50,6 +50,8 @@ export function processesOf(cluster: string): number[] {
     .filter((pid) => {
       const group = readIfThere(`/proc/${pid}/cgroup`);
       const command = readIfThere(`/proc/${pid}/cmdline`);
+      // One that is dead and waits for its parent to notice has no command line any more.
+      if (command === '') return false;
       return group.includes(`/podloom-${cluster}/`) || command.includes(`/var/lib/podloom/${cluster}/`);
     })
     .map(Number);

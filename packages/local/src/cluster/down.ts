@@ -27,7 +27,10 @@ export async function clusterDown({ name = defaultName }: { name?: string } = {}
   });
 }
 
-/** Ends every process of a cluster. Namespaces, mounts and links go with them; the kernel does so a moment later. */
+/**
+ * Ends every process of a cluster. Namespaces, mounts and links go with them, but the kernel keeps a network whose connections wait for
+ * their last answers for a minute or two; without its link to the host nobody can notice.
+ */
 export async function endProcesses({ cgroup, hostLink }: Pick<ClusterPlan, 'cgroup' | 'hostLink'>): Promise<void> {
   await killCgroup(cgroup);
   const link = join('/sys/class/net', hostLink);

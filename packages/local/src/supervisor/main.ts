@@ -4,7 +4,8 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { binaries } from '../binaries/build.ts';
-import { enterCgroup, killCgroup } from '../cluster/cgroup.ts';
+import { enterCgroup } from '../cluster/cgroup.ts';
+import { endProcesses } from '../cluster/down.ts';
 import { processStartTime, readPlan, type SupervisorState, writeState } from '../cluster/store.ts';
 import { clusterModules } from '../cluster/requirements.ts';
 import { startCluster } from './cluster.ts';
@@ -61,11 +62,11 @@ for (let attempt = 1; ; attempt++) {
     console.error(`${new Date().toISOString()} Could not start the cluster`, error);
     // The first time there is somebody to tell; later, there is only trying.
     if (attempt === 1) {
-      await killCgroup(plan.cgroup);
+      await endProcesses(plan);
       process.exit(1);
     }
     await delay(retryAfterMs);
   }
   stop.abort();
-  await killCgroup(plan.cgroup);
+  await endProcesses(plan);
 }
