@@ -1,6 +1,6 @@
 /**
  * How vitest runs inside the test machine. Emulation makes everything some ten times slower and there is one processor, so files run
- * one after the other, modules are loaded by Node itself and time limits are wide.
+ * one after the other in one worker, modules are loaded once and by Node itself, and time limits are wide.
  */
 import { defineConfig } from 'vitest/config';
 
@@ -15,6 +15,7 @@ export default defineConfig({
     root: process.cwd(),
     pool: 'forks',
     fileParallelism: false,
+    isolate: false,
     cache: false,
     fsModuleCache: false,
     experimental: { viteModuleRunner: false, nodeLoader: false },
