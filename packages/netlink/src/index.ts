@@ -32,6 +32,21 @@ export type { Filter, FilterPlace, FilterProtocol, FilterSettings } from './tc/f
 export type { BpfInstruction, BpfSettings, FlowerSettings, U32Key, U32Settings } from './tc/filter-kinds.ts';
 export type { Action, SeenAction } from './tc/actions.ts';
 export type { Handle, TcStats } from './tc/message.ts';
+export { counter as nftCounter, match as nftMatch, verdict as nftVerdict } from './netfilter/expressions.ts';
+export type { NftExpression, SeenNftExpression } from './netfilter/expressions.ts';
+export type { NftFamily } from './netfilter/messages.ts';
+export type {
+  Nft,
+  NftChain,
+  NftHook,
+  NftRule,
+  NftSet,
+  NftTable,
+  NftTransaction,
+  SeenNftRule,
+  SeenNftSet,
+} from './netfilter/nft.ts';
+export type { NftType } from './netfilter/set-elements.ts';
 export type { Sysctl } from './sysctl.ts';
 export type { Tuntap, TuntapSettings } from './tuntap.ts';
 export { monitor } from './monitor/monitor.ts';

@@ -1,5 +1,6 @@
 /** The door to a namespace: its sockets, and the verbs of `ip(8)` on them. */
 import { close as closeFd } from './libc.ts';
+import { nftFamily, type Nft } from './netfilter/nft.ts';
 import { inNetns, openNetns, type NetnsSource } from './netns.ts';
 import { addressFamily } from './route/address.ts';
 import { vlanFamily } from './route/bridge-vlan.ts';
@@ -43,6 +44,7 @@ export interface Netns extends Families, Disposable {
   readonly fd: number;
   /** How it was found. */
   readonly source: NetnsSource;
+  readonly nft: Nft;
   readonly sysctl: Sysctl;
   readonly tuntap: Tuntap;
   /**
@@ -83,6 +85,7 @@ function namespaceOf(fd: number, source: NetnsSource): Netns {
     sysctl: sysctlIn(run),
     tuntap: tuntapIn(run),
     ...routeFamilies(directChannel(socket('route'))),
+    nft: nftFamily(socket('netfilter')),
     batch(work) {
       const channel = batchChannel(socket('route'));
       work(routeFamilies(channel));

@@ -4,6 +4,14 @@
  */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import {
+  batchMessage,
+  chainMessage,
+  elementsMessage,
+  nftRuleMessage,
+  setMessage,
+  tableMessage,
+} from '../netfilter/messages.ts';
 import { addressMessage } from '../route/address.ts';
 import { bridgeLinkMessage } from '../route/bridge-vlan.ts';
 import { linkMessage } from '../route/link-table.ts';
@@ -30,6 +38,12 @@ const messages: Message<unknown, never>[] = [
   qdiscMessage,
   classMessage,
   filterMessage,
+  batchMessage,
+  tableMessage,
+  chainMessage,
+  nftRuleMessage,
+  setMessage,
+  elementsMessage,
 ];
 
 const numRuns = Number(process.env['NETLINK_FUZZ_RUNS'] ?? 100);
