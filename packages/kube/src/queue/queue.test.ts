@@ -192,7 +192,7 @@ describe('workQueue', () => {
         await stopAll(real.queue, real.running(), real);
         expect(real.clock.pending).toBe(0);
       }),
-      { numRuns: 200 },
+      { numRuns: 500 },
     );
   });
 
@@ -229,6 +229,20 @@ describe('workQueue', () => {
     expect(starts).toHaveLength(2);
     await clock.advance(1);
     expect(starts).toHaveLength(3);
+  });
+
+  it('keeps the sooner of two delays, whichever was asked for first', async () => {
+    const { queue, starts, finish, clock } = world(2);
+    queue.addAfter('a', 100);
+    queue.addAfter('a', 1_000);
+    queue.addAfter('b', 1_000);
+    queue.addAfter('b', 100);
+    await clock.advance(100);
+    expect(starts).toEqual(['a', 'b']);
+    await finish('a', 'done');
+    await finish('b', 'done');
+    await clock.advance(10_000);
+    expect(starts).toEqual(['a', 'b']);
   });
 
   it('takes a run that throws for one that failed', async () => {
