@@ -50,5 +50,5 @@ export type { NftType } from './netfilter/set-elements.ts';
 export type { Sysctl } from './sysctl.ts';
 export type { Tuntap, TuntapSettings } from './tuntap.ts';
 export { monitor } from './monitor/monitor.ts';
-export type { Monitor, MonitorEvent } from './monitor/monitor.ts';
+export type { Monitor, MonitorEvent, MonitorOptions } from './monitor/monitor.ts';
 export type { BridgePort, Change, Topic } from './monitor/events.ts';

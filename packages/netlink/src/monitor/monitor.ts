@@ -30,7 +30,12 @@ export interface Monitor<K> extends AsyncDisposable {
 const EFD_CLOEXEC = 0o2000000;
 const ONE = new Uint8Array(new BigUint64Array([1n]).buffer);
 
-export function monitor<K>(listener: (event: MonitorEvent<K>) => void): Monitor<K> {
+export interface MonitorOptions {
+  /** How many bytes of events of one namespace may wait before some are lost: 2 MiB unless said. */
+  readonly queueBytes?: number;
+}
+
+export function monitor<K>(listener: (event: MonitorEvent<K>) => void, options: MonitorOptions = {}): Monitor<K> {
   const wake = translating('monitor', () => libc.eventfd(EFD_CLOEXEC));
   const { port1: port, port2 } = new MessageChannel();
   const worker = new Worker(new URL('./worker.ts', import.meta.url), {
@@ -93,7 +98,7 @@ export function monitor<K>(listener: (event: MonitorEvent<K>) => void): Monitor<
       if (keys.has(name)) throw new RangeError(`"${String(name)}" is being watched already`);
       const groups = what.flatMap((topic) => topics[topic]);
       const life = lifeOf(netns);
-      const socket = netns.run<number>(() => openSocket('route', groups));
+      const socket = netns.run<number>(() => openSocket('route', groups, options.queueBytes));
       const key = nextKey++;
       names.set(key, name);
       keys.set(name, key);

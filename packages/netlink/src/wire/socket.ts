@@ -39,6 +39,8 @@ export type Protocol = 'route' | 'generic' | 'netfilter';
 const protocols: Record<Protocol, number> = { route: 0, generic: 16, netfilter: 12 };
 
 const HEADER = 16;
+/** What the kernel may have waiting for us; it takes twice this, for its own overhead. */
+const QUEUE_BYTES = 2 * 1024 * 1024;
 /** Kernel answers to one datagram of requests must fit the receive queue, so a batch is cut here. */
 const BATCH_BYTES = 128 * 1024;
 const BATCH_MESSAGES = 256;
@@ -54,11 +56,11 @@ const reader = new Reader(Buffer.alloc(512 * 1024));
 export type OnReply = (type: number, r: Reader, start: number, end: number, index: number) => void;
 
 /** A socket of the calling thread's present network namespace. `groups` makes it a listener. */
-export function openSocket(protocol: Protocol, groups: readonly number[] = []): number {
+export function openSocket(protocol: Protocol, groups: readonly number[] = [], queueBytes = QUEUE_BYTES): number {
   return translating('socket', () => {
     const fd = libc.socket(AF_NETLINK, SOCK_RAW_CLOEXEC, protocols[protocol]);
     try {
-      libc.setIntegerOption(fd, SOL_SOCKET, SO_RCVBUFFORCE, 2 * 1024 * 1024);
+      libc.setIntegerOption(fd, SOL_SOCKET, SO_RCVBUFFORCE, queueBytes);
       libc.setIntegerOption(fd, SOL_SOCKET, SO_SNDBUFFORCE, 512 * 1024);
       libc.setIntegerOption(fd, SOL_NETLINK, NETLINK_EXT_ACK, 1);
       libc.setIntegerOption(fd, SOL_NETLINK, NETLINK_CAP_ACK, 1);

@@ -1,0 +1,178 @@
+/** Listening to real namespaces: what arrives, what is said about losses and ends, and that it stops. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, readlinkSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { open, type Netns } from '../namespace.ts';
+import { unpinNetns } from '../netns.ts';
+import { tool } from '../testing/oracle.ts';
+import { monitor, type Monitor, type MonitorEvent } from './monitor.ts';
+
+type Seen = MonitorEvent<string>;
+
+let events: Seen[];
+let watching: Monitor<string>;
+let opened: Netns[];
+beforeEach(() => {
+  events = [];
+  opened = [];
+  watching = monitor<string>((event) => events.push(event));
+});
+afterEach(async () => {
+  await watching.close();
+  for (const netns of opened) netns.close();
+});
+
+function fresh(): Netns {
+  const netns = open({ create: true });
+  opened.push(netns);
+  return netns;
+}
+
+const seen = (match: object): Promise<void> =>
+  vi.waitFor(() => expect(events).toContainEqual(expect.objectContaining(match)), { timeout: 20_000, interval: 5 });
+
+describe('monitor', () => {
+  it('tells which namespace something happened in', async () => {
+    const [a, b] = [fresh(), fresh()];
+    watching.add('a', a);
+    watching.add('b', b);
+    a.link.add({ kind: 'bridge', name: 'br0' });
+    tool(b, 'ip link add br1 type bridge');
+    b.address.add({ link: 'br1', address: '10.0.0.1/24' });
+    b.link.delete('br1');
+    await seen({ in: 'b', kind: 'link', change: 'delete', link: expect.objectContaining({ name: 'br1' }) as object });
+    await seen({ in: 'a', kind: 'link', change: 'new', link: expect.objectContaining({ name: 'br0' }) as object });
+    await seen({
+      in: 'b',
+      kind: 'address',
+      change: 'new',
+      address: expect.objectContaining({ prefix: '10.0.0.1/24' }) as object,
+    });
+    expect(events.some((event) => event.in === 'a' && event.kind === 'link' && event.link.name === 'br1')).toBe(false);
+  });
+
+  it('tells routes, neighbours and fdb entries when asked to', async () => {
+    const ns = fresh();
+    ns.link.add({ kind: 'bridge', name: 'br0', up: true });
+    ns.link.add({ kind: 'veth', name: 'v0', up: true, peer: { name: 'v1' } });
+    ns.address.add({ link: 'v0', address: '10.0.0.1/24' });
+    watching.add('x', ns, ['link', 'route', 'neighbour']);
+    ns.link.set('v1', { up: true, master: 'br0' });
+    ns.route.add({ dst: '10.5.0.0/16', via: '10.0.0.2' });
+    ns.neighbour.add({ link: 'v0', address: '10.0.0.9', lladdr: '02:00:00:00:00:09' });
+    ns.fdb.add({ link: 'v1', lladdr: '02:00:00:00:00:0a', master: true, state: 'static' });
+    ns.link.set('v1', { master: 0 });
+    await seen({
+      kind: 'route',
+      change: 'new',
+      route: expect.objectContaining({ dst: '10.5.0.0/16', via: '10.0.0.2' }) as object,
+    });
+    await seen({ kind: 'neighbour', neighbour: expect.objectContaining({ dst: '10.0.0.9' }) as object });
+    await seen({ kind: 'fdb', neighbour: expect.objectContaining({ lladdr: '02:00:00:00:00:0a' }) as object });
+    await seen({ kind: 'port', change: 'delete', port: expect.objectContaining({ name: 'v1' }) as object });
+    expect(events.some((event) => event.kind === 'address')).toBe(false);
+  });
+
+  it('says overflow when events were lost, and goes on after it', async () => {
+    const ns = fresh();
+    await using small = monitor<string>((event) => events.push(event), { queueBytes: 2048 });
+    small.add('x', ns);
+    ns.batch((batch) => {
+      for (let i = 0; i < 200; i++) batch.link.add({ kind: 'bridge', name: `br${i}`, group: 7 });
+    });
+    ns.link.deleteGroup(7);
+    await seen({ kind: 'overflow', in: 'x' });
+    events.length = 0;
+    await vi.waitFor(
+      () => {
+        ns.link.set('lo', { up: !ns.link.get('lo').up });
+        expect(events.some((event) => event.kind === 'link' && event.link.name === 'lo')).toBe(true);
+      },
+      { timeout: 20_000, interval: 20 },
+    );
+  });
+
+  it('says gone when the process that named a namespace ends, and does not keep the namespace', async () => {
+    const child = spawn('unshare', ['-n', 'sh', '-c', 'echo; read x'], { stdio: ['pipe', 'pipe', 'ignore'] });
+    await once(child.stdout, 'data');
+    {
+      using ns = open({ pid: child.pid! });
+      watching.add('pod', ns);
+    }
+    child.stdin.end();
+    await seen({ kind: 'gone', in: 'pod' });
+    expect(watching.size).toBe(0);
+  });
+
+  it('says gone when the file that named a namespace is removed', async () => {
+    const path = `/run/podloom-monitor-${process.pid}`;
+    open({ create: true, pinned: path }).close();
+    {
+      using ns = open({ path });
+      watching.add('pinned', ns);
+    }
+    expect(watching.size).toBe(1);
+    unpinNetns(path);
+    await seen({ kind: 'gone', in: 'pinned' });
+  });
+
+  it('is silent about what was removed, and refuses a name twice', async () => {
+    const [a, b] = [fresh(), fresh()];
+    watching.add('a', a);
+    watching.add('b', b);
+    expect(() => watching.add('a', b)).toThrow('already');
+    watching.remove('a');
+    a.link.add({ kind: 'bridge', name: 'br0' });
+    b.link.add({ kind: 'bridge', name: 'br1' });
+    await seen({ in: 'b' });
+    expect(events.some((event) => event.in === 'a')).toBe(false);
+  });
+
+  it('does not believe a process of the namespace that speaks like the kernel', async () => {
+    const ns = fresh();
+    watching.add('x', ns);
+    const script = [
+      'import socket, struct',
+      's = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)',
+      's.bind((0, 0))',
+      'name = b"forged\\0\\0"',
+      'attr = struct.pack("=HH", 4 + 7, 3) + name',
+      'body = struct.pack("=BxHiII", 0, 1, 99, 1, 0) + attr',
+      's.sendto(struct.pack("=IHHII", 16 + len(body), 16, 0, 0, 0) + body, (0, 1))',
+    ].join('\n');
+    tool(ns, 'python3 -', script);
+    ns.link.add({ kind: 'bridge', name: 'real' });
+    await seen({ kind: 'link', link: expect.objectContaining({ name: 'real' }) as object });
+    expect(
+      JSON.stringify(events, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value)),
+    ).not.toContain('forged');
+  });
+
+  it('leaves no thread and no descriptor behind', async () => {
+    await watching.close();
+    const before = held();
+    const ns = fresh();
+    for (let i = 0; i < 3; i++) {
+      const another = monitor<string>(() => undefined);
+      for (let k = 0; k < 20; k++) another.add(`n${k}`, ns);
+      await another.close();
+    }
+    await vi.waitFor(() => expect(held()).toEqual(before), { timeout: 20_000 });
+  });
+});
+
+function held(): object {
+  const threads = readdirSync('/proc/self/task').length;
+  return { threads, sockets: descriptors().filter((target) => /^(socket|anon_inode)/.test(target)).length };
+}
+
+function descriptors(): string[] {
+  return readdirSync('/proc/self/fd').flatMap((fd) => {
+    try {
+      return [readlinkSync(`/proc/self/fd/${fd}`)];
+    } catch {
+      return []; // the descriptor of the listing itself
+    }
+  });
+}
