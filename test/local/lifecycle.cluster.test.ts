@@ -2,7 +2,7 @@
 import { clusterDown, clusterNames, clusterStatus, clusterUp } from '@podloom/local';
 import { createClient, loadConfig, namespaces, pods, type Client } from '@podloom/kube';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { type Machine, observeMachine, processesOf } from './machine.ts';
+import { type Machine, observeMachine, processesOf, removeGroups } from './machine.ts';
 
 const name = `a${process.pid}`;
 const other = `b${process.pid}`;
@@ -88,12 +88,13 @@ describe('a private cluster', () => {
     expect(here.items.map((item) => item.metadata.name)).not.toContain('only-there');
   });
 
-  it('comes back with its objects after everything was killed at once', async () => {
+  it('comes back with its objects after everything was killed at once and its control groups are gone, as in a reboot', async () => {
     await withClient(name, async (client) => client.create(namespaces, { metadata: { name: 'kept' } }));
     const pids = processesOf(name);
     expect(pids.length).toBeGreaterThan(8);
     killAll(pids);
     await vi.waitFor(() => expect(processesOf(name)).toEqual([]), soon);
+    removeGroups(name);
     expect((await clusterStatus({ name })).phase).toBe('stopped');
     expect(await clusterUp({ name })).toMatchObject({ started: true });
     const kept = await withClient(name, async (client) => client.get(namespaces, 'kept'));

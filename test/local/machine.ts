@@ -57,6 +57,11 @@ export function processesOf(cluster: string): number[] {
     .map(Number);
 }
 
+export function removeGroups(cluster: string): void {
+  const ours = ['-path', `*/podloom-${cluster}*`, '-type', 'd'];
+  execFileSync('find', ['/sys/fs/cgroup', '-depth', ...ours, '-exec', 'rmdir', '{}', '+']);
+}
+
 function cgroups(folder: string): string[] {
   return readdirSync(folder, { withFileTypes: true })
     .filter((entry) => entry.isDirectory())

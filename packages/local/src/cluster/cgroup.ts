@@ -12,7 +12,7 @@ import { waitFor } from '../process/wait.ts';
  * Folders of the hierarchies that are mounted: one with version 2, one a controller with version 1. Where both are, version 1 has the
  * controllers, but a kubelet makes its groups in both.
  */
-export async function observeHierarchies(): Promise<{ version: 1 | 2; roots: string[] }> {
+async function observeHierarchies(): Promise<{ version: 1 | 2; roots: string[] }> {
   const mounts = (await readFile('/proc/self/mounts', 'utf8')).split('\n').map((line) => line.split(' '));
   const mounted = (wanted: string) => mounts.flatMap(([, path, type]) => (path && type === wanted ? [path] : []));
   const [v1, v2] = [mounted('cgroup'), mounted('cgroup2')];

@@ -1,16 +1,16 @@
 /** Things to do with a running cluster: give it an image, run a command on a node, read a log. */
 import { spawn } from 'node:child_process';
-import { readdir } from 'node:fs/promises';
-import { open } from 'node:fs/promises';
+import { open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { InvalidInput } from '@podloom/api';
 import { binaries } from '../binaries/build.ts';
 import { nodePaths } from '../config/node.ts';
+import { widePath } from '../process/path.ts';
 import { run } from '../process/run.ts';
 import { enterNode } from '../supervisor/namespaces.ts';
 import { defaultName } from './plan.ts';
-import { clusterModules, widePath } from './requirements.ts';
-import { findRunning } from './status.ts';
+import { clusterModules } from './requirements.ts';
+import { find, findRunning } from './status.ts';
 
 export interface LoadOptions {
   name?: string;
@@ -55,7 +55,7 @@ export async function clusterExec({ name = defaultName, node, command }: ExecOpt
     throw new InvalidInput('NO_NODE', `Cluster ${name} has no node ${node}; it has ${names}`);
   }
   const built = await binaries({ modules: clusterModules });
-  const path = `${built.searchPath}:${widePath(process.env['PATH'] ?? '')}`;
+  const path = `${built.searchPath}:${widePath()}`;
   const child = spawn('nsenter', [...enterNode(pid), ...command], {
     stdio: 'inherit',
     env: { ...process.env, PATH: path },
@@ -71,7 +71,7 @@ export async function clusterLogs({
   name = defaultName,
   process: part = 'supervisor',
 }: { name?: string; process?: string } = {}): Promise<string> {
-  const { plan } = await findRunning(name);
+  const { plan } = await find(name);
   const file = `${part.replace('/', '-')}.log`;
   const files = await readdir(plan.logs);
   if (!files.includes(file)) {

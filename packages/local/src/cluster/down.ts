@@ -1,5 +1,5 @@
 /** Takes a cluster down, from any state: kill all, then remove what does not go with the processes. */
-import { readdir, rm, rmdir } from 'node:fs/promises';
+import { rm, rmdir } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { withLock } from '../process/lock.ts';
@@ -7,14 +7,13 @@ import { run } from '../process/run.ts';
 import { waitFor } from '../process/wait.ts';
 import { killCgroup, removeCgroups } from './cgroup.ts';
 import { type ClusterPlan, defaultName, parseClusterName, planCluster } from './plan.ts';
-import { checkMachine, widePath } from './requirements.ts';
+import { checkMachine } from './requirements.ts';
 import { stateRoot } from './store.ts';
 
 /** Returns whether there was anything to take down. */
 export async function clusterDown({ name = defaultName }: { name?: string } = {}): Promise<boolean> {
   parseClusterName(name);
   checkMachine();
-  process.env['PATH'] = widePath(process.env['PATH'] ?? '');
   return withLock(`cluster ${name}`, async () => {
     // What is removed follows from the name alone: it must also work when nothing was written down yet, or half.
     const plan = planCluster(stateRoot, { name, network: 0, nodes: 1 });
@@ -22,9 +21,15 @@ export async function clusterDown({ name = defaultName }: { name?: string } = {}
     await endProcesses(plan);
     await removeCgroups(plan.cgroup);
     await rm(plan.dir, { recursive: true, force: true, maxRetries: 5 });
-    if ((await readdir(stateRoot).catch(() => ['?'])).length === 0) await rmdir(stateRoot);
+    await rmdir(stateRoot).catch(ignoreOthers);
     return existed;
   });
+}
+
+/** The folder of all clusters stays while it has another, and may never have been made. */
+function ignoreOthers(error: unknown): void {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code !== 'ENOTEMPTY' && code !== 'ENOENT') throw error;
 }
 
 /**

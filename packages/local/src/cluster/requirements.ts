@@ -3,11 +3,12 @@ import { accessSync, constants } from 'node:fs';
 import { join } from 'node:path';
 import { InvalidInput, Unavailable } from '@podloom/api';
 import type { ModuleName } from '../binaries/modules.ts';
+import { widePath } from '../process/path.ts';
 
 export const clusterModules: readonly ModuleName[] = ['pause', 'node', 'kubernetes', 'coredns'];
 
 /** Commands and the Debian packages that have them. */
-export const requiredCommands: Record<string, string> = {
+const requiredCommands: Record<string, string> = {
   ip: 'iproute2',
   nft: 'nftables',
   runc: 'runc',
@@ -16,17 +17,12 @@ export const requiredCommands: Record<string, string> = {
   unshare: 'util-linux',
 };
 
-/** Not every user's PATH has the folders where Debian puts these. */
-export function widePath(path: string): string {
-  return [...new Set([...path.split(':'), '/usr/local/sbin', '/usr/sbin', '/sbin', '/usr/bin', '/bin'])].join(':');
-}
-
 export function checkMachine(): void {
   if (process.platform !== 'linux') throw new InvalidInput('NOT_LINUX', 'A private cluster needs Linux');
   if (process.getuid?.() !== 0) {
     throw new InvalidInput('NOT_ROOT', 'A private cluster needs root: nodes are namespaces; run this as root');
   }
-  const folders = widePath(process.env['PATH'] ?? '').split(':');
+  const folders = widePath().split(':');
   const missing = Object.entries(requiredCommands).filter(
     ([command]) => !folders.some((dir) => isProgram(join(dir, command))),
   );

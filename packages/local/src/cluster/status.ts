@@ -84,7 +84,8 @@ export async function clusterKubeconfig({ name = defaultName }: { name?: string 
   return kubeconfigOf((await find(name)).plan);
 }
 
-async function find(name: string): Promise<{ plan: ClusterPlan; state: SupervisorState | undefined }> {
+/** What is written down about a cluster, and what its supervisor says if it lives. */
+export async function find(name: string): Promise<{ plan: ClusterPlan; state: SupervisorState | undefined }> {
   const plan = await readPlan(parseClusterName(name));
   if (!plan) throw new InvalidInput('NO_CLUSTER', `There is no cluster ${name}; make it with: podloom cluster up`);
   return { plan, state: await readState(plan.dir) };

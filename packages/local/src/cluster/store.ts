@@ -25,7 +25,7 @@ export interface ProcessState {
 
 export interface SupervisorState {
   pid: number;
-  /** Of /proc/PID/stat: the same pid with another start is another process. */
+  /** Boot and time of start: the same pid with another start is another process. */
   startTime: string;
   phase: 'starting' | 'ready';
   /** What is being done or waited for, for people. */
@@ -64,15 +64,20 @@ export async function readState(dir: string): Promise<SupervisorState | undefine
   return state && processStartTime(state.pid) === state.startTime ? state : undefined;
 }
 
-/** Field 22 of /proc/PID/stat, counted after the command's name because that may contain anything. */
+/** Which boot, and field 22 of /proc/PID/stat, counted after the command's name because that may contain anything. */
 export function processStartTime(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return fields[0] === 'Z' ? undefined : fields[19];
+    return fields[0] === 'Z' ? undefined : `${bootId()} ${fields[19]}`;
   } catch (error) {
     return absent<undefined>(undefined)(error);
   }
+}
+
+/** Pids and ticks begin anew with each boot. */
+function bootId(): string {
+  return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
 }
 
 async function readJson<T>(path: string): Promise<T | undefined> {

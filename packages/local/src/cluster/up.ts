@@ -13,6 +13,7 @@ import { pauseImageName } from '../config/node.ts';
 import { pauseImage } from '../images/pause.ts';
 import { ensurePki } from '../pki/files.ts';
 import { withLock } from '../process/lock.ts';
+import { widePath } from '../process/path.ts';
 import { waitFor } from '../process/wait.ts';
 import { ensureCgroups } from './cgroup.ts';
 import { endProcesses } from './down.ts';
@@ -25,7 +26,7 @@ import {
   parseNodeCount,
 } from './plan.ts';
 import { chooseNetwork, observeRanges } from './ranges.ts';
-import { checkMachine, clusterModules, widePath } from './requirements.ts';
+import { checkMachine, clusterModules } from './requirements.ts';
 import { readAllPlans, readPlan, readState, writeSpec } from './store.ts';
 
 export type UpProgress = BuildProgress | { kind: 'step'; text: string };
@@ -51,7 +52,6 @@ export async function clusterUp(options: UpOptions = {}): Promise<UpResult> {
   const name = parseClusterName(options.name ?? defaultName);
   if (options.nodes !== undefined) parseNodeCount(options.nodes);
   checkMachine();
-  process.env['PATH'] = widePath(process.env['PATH'] ?? '');
   const built = await binaries({ modules: clusterModules, ...(progress && { progress }), ...(signal && { signal }) });
   const pause = await pauseArchive(built.path('pause'));
 
@@ -145,8 +145,8 @@ async function startSupervisor(plan: ClusterPlan, pause: string): Promise<number
 
 /** Nothing of the shell that happened to start it, such as proxies, reaches the cluster. */
 function supervisorEnv(): Record<string, string> {
-  const { PATH = '', HOME = '/root', XDG_CACHE_HOME } = process.env;
-  return { PATH, HOME, ...(XDG_CACHE_HOME && { XDG_CACHE_HOME }) };
+  const { HOME = '/root', XDG_CACHE_HOME } = process.env;
+  return { PATH: widePath(), HOME, ...(XDG_CACHE_HOME && { XDG_CACHE_HOME }) };
 }
 
 async function waitUntilReady(

@@ -3,6 +3,7 @@
  */
 import { spawn } from 'node:child_process';
 import { Unavailable } from '@podloom/api';
+import { widePath } from './path.ts';
 
 interface RunOptions {
   env?: Record<string, string>;
@@ -15,7 +16,7 @@ interface RunOptions {
 
 export async function run(command: string, args: readonly string[], options: RunOptions = {}): Promise<string> {
   const child = spawn(command, args, {
-    env: { ...process.env, ...options.env },
+    env: { ...process.env, PATH: widePath(), ...options.env },
     cwd: options.cwd,
     stdio: [options.stdin ?? (options.input === undefined ? 'ignore' : 'pipe'), 'pipe', 'pipe'],
     signal: options.signal,
