@@ -149,6 +149,14 @@ describe('monitor', () => {
     ).not.toContain('forged');
   });
 
+  it('reports before it closes what happened before', async () => {
+    const ns = fresh();
+    watching.add('x', ns);
+    ns.link.add({ kind: 'bridge', name: 'last' });
+    await watching.close();
+    expect(events.some((event) => event.kind === 'link' && event.link.name === 'last')).toBe(true);
+  });
+
   it('leaves no thread and no descriptor behind', async () => {
     await watching.close();
     const before = held();

@@ -7,7 +7,7 @@
  */
 import { once } from 'node:events';
 import { fstatSync, statSync } from 'node:fs';
-import { MessageChannel, Worker } from 'node:worker_threads';
+import { MessageChannel, receiveMessageOnPort, Worker } from 'node:worker_threads';
 import * as libc from '../libc.ts';
 import type { Netns } from '../namespace.ts';
 import { NetlinkError, translating } from '../wire/error.ts';
@@ -24,6 +24,7 @@ export interface Monitor<K> extends AsyncDisposable {
   /** No event of this name comes after this returns. */
   remove(name: K): void;
   readonly size: number;
+  /** Ends the thread. What happened before is reported before this resolves. */
   close(): Promise<void>;
 }
 
@@ -62,7 +63,7 @@ export function monitor<K>(listener: (event: MonitorEvent<K>) => void, options: 
     names.delete(key);
   };
 
-  port.on('message', (report: Report) => {
+  const hear = (report: Report): void => {
     const name = names.get(report.key);
     if (name === undefined) return;
     if ('gone' in report) {
@@ -75,7 +76,8 @@ export function monitor<K>(listener: (event: MonitorEvent<K>) => void, options: 
       for (const change of changesIn(datagram)) listener(Object.assign(change, { in: name }));
     }
     if (report.overflowed) listener({ kind: 'overflow', in: name });
-  });
+  };
+  port.on('message', hear);
   // Node waits for its threads at exit, and this one waits in the kernel.
   const atExit = (): void => tell({ do: 'stop' });
   process.on('exit', atExit);
@@ -85,6 +87,9 @@ export function monitor<K>(listener: (event: MonitorEvent<K>) => void, options: 
     tell({ do: 'stop' });
     closed = true;
     await ended;
+    for (let last = receiveMessageOnPort(port); last !== undefined; last = receiveMessageOnPort(port)) {
+      hear(last.message as Report);
+    }
     process.off('exit', atExit);
     names.clear();
     keys.clear();

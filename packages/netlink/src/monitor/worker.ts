@@ -122,7 +122,11 @@ function turn(): boolean {
 libc.epollControl(epoll, libc.EPOLL_ADD, wake, WAKE);
 libc.epollControl(epoll, libc.EPOLL_ADD, mounts, MOUNTS, libc.EPOLLPRI);
 while (turn());
-for (const key of watched.keys()) remove(key);
+// What happened before the stop is still told.
+for (const key of watched.keys()) {
+  drain(key);
+  remove(key);
+}
 libc.close(epoll);
 closeSync(mounts);
 port.close();
