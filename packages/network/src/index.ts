@@ -1,4 +1,10 @@
 /** The door of the package. It runs in the browser: no Node built-ins behind it. */
+export { withAddresses } from './compose/composed.ts';
+export { bridgeDevices, bridgeNamings, namingKey } from './compose/devices.ts';
+export type { BridgeNaming } from './compose/devices.ts';
+export { bridgeConflicts, composePod } from './compose/pod.ts';
+export { selects } from './compose/selects.ts';
+export type { Sources } from './compose/wishes.ts';
 export type {
   AddressRequest,
   ComposeConflict,
@@ -7,6 +13,9 @@ export type {
   ObjectRef,
   PodIdentity,
 } from './compose/composed.ts';
+export { drawPod } from './explain/draw.ts';
+export { describePlan } from './explain/plan.ts';
+export { describeStep } from './explain/step.ts';
 export { allocate, coolDownMs } from './ipam/allocate.ts';
 export { countsOf, firstGateway, poolCount, poolFor, poolSize, poolsOf } from './ipam/pools.ts';
 export { release, sweep } from './ipam/release.ts';
@@ -40,3 +49,6 @@ export { planNode } from './plan/node.ts';
 export { planPod } from './plan/pod.ts';
 export { sysctlsToObserve } from './plan/primary.ts';
 export { undoOf } from './plan/undo.ts';
+export { configLine, primaryLine } from './report/line.ts';
+export { reportSource } from './report/source.ts';
+export type { SelectedPod, SourceReport, SourceReportInput } from './report/source.ts';

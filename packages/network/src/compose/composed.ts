@@ -1,5 +1,6 @@
 /** What composing takes and gives. The operator hands in everything of the pod's namespace; composing picks what selects the pod. */
 import type { PodInterface, PodNetworkSpec } from '@podloom/api';
+import type { NetworkRange } from '../ipam/types.ts';
 
 export interface PodIdentity {
   readonly namespace: string;
@@ -7,15 +8,12 @@ export interface PodIdentity {
   readonly uid: string;
   readonly nodeName: string;
   readonly labels: Readonly<Record<string, string>>;
+  /** Such a pod has no network of its own, and gets none. */
+  readonly hostNetwork?: boolean | undefined;
 }
 
-export interface AddressRequest {
-  /** Network whose pools are asked: the bridge, or the attachment where there is none. */
-  readonly network: string;
-  readonly cidr: string;
-  readonly gateway?: string | undefined;
-  readonly exclude: readonly string[];
-  /** A static request: this address and no other. */
+/** What a pool is asked: the range as `poolsOf` takes it, and a static address or the next free one. */
+export interface AddressRequest extends NetworkRange {
   readonly address?: string | undefined;
 }
 
@@ -24,6 +22,12 @@ export interface ComposedInterface {
   readonly interface: Omit<PodInterface, 'addresses'>;
   readonly requests: readonly AddressRequest[];
 }
+
+/** `addresses` with prefix length, in the order of the requests. */
+export const withAddresses = (composed: ComposedInterface, addresses: readonly string[]): PodInterface => ({
+  ...composed.interface,
+  addresses: [...addresses],
+});
 
 export interface ObjectRef {
   readonly apiVersion: string;

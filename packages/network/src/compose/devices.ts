@@ -3,6 +3,7 @@
  * others get a hashed one. FNV is collided easily on purpose, so a hashed name that is taken gives way to the next.
  */
 import { hashText } from '../hash.ts';
+import { type Sources, bridgeWishes, linkWishes } from './wishes.ts';
 
 export interface BridgeNaming {
   readonly namespace: string;
@@ -12,6 +13,14 @@ export interface BridgeNaming {
   /** Device that it has already, as recorded in PodNetworks: a bridge in use keeps its name when an older rival goes. */
   readonly device?: string | undefined;
 }
+
+/** The bridges that objects name, of any number of namespaces. */
+export const bridgeNamings = (sources: Sources): BridgeNaming[] => [
+  ...linkWishes(sources).flatMap(({ asker, bridge }) =>
+    bridge === undefined ? [] : [{ namespace: asker.namespace, bridge, since: asker.since }],
+  ),
+  ...bridgeWishes(sources).map(({ asker, name }) => ({ namespace: asker.namespace, bridge: name, since: asker.since })),
+];
 
 export const namingKey = (namespace: string, bridge: string): string => `${namespace}/${bridge}`;
 

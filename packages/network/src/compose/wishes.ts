@@ -10,11 +10,15 @@ import {
   type PodNetworkConfig,
   type PodNetworkSpec,
   type PrimaryNetwork,
+  formatIp,
+  isIp,
+  parseIp,
   podConfigLabel,
   podNetworkConfigLabel,
 } from '@podloom/api';
-import type { ObjectRef, PodIdentity } from './composed.ts';
-import { selects } from './selects.ts';
+import { rangeOf } from '../plan/world.ts';
+import type { ObjectRef } from './composed.ts';
+import { type LabelSelector, selects } from './selects.ts';
 
 export interface Sources {
   readonly podConfigs?: readonly PodConfig[] | undefined;
@@ -24,8 +28,12 @@ export interface Sources {
   readonly bridges?: readonly Bridge[] | undefined;
 }
 
-/** Who asks, and since when: the older wins. */
+type Labels = Readonly<Record<string, string>>;
+
+/** Who asks, since when (the older wins), and for which pods. */
 export interface Asker {
+  readonly namespace: string;
+  readonly chooses: (labels: Labels) => boolean;
   readonly ref: ObjectRef;
   readonly since: string;
   readonly uid: string;
@@ -64,18 +72,28 @@ export interface BridgeWish extends RangeWish {
 }
 
 /** What is being deleted asks for nothing any more. */
-const present = <T extends KubeObject>(objects: readonly T[] | undefined, { namespace }: PodIdentity): T[] =>
-  (objects ?? []).filter(
-    ({ metadata }) => metadata.namespace === namespace && metadata.deletionTimestamp === undefined,
-  );
+const present = <T extends KubeObject>(objects: readonly T[] | undefined): T[] =>
+  (objects ?? []).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
 
-function askerOf({ apiVersion, kind, metadata }: KubeObject, fieldPath?: string): Asker {
+function askerOf({ apiVersion, kind, metadata }: KubeObject, chooses: Asker['chooses'], fieldPath?: string): Asker {
   return {
+    namespace: metadata.namespace ?? '',
+    chooses,
     ref: { apiVersion, kind, name: metadata.name ?? '', ...(fieldPath === undefined ? {} : { fieldPath }) },
     since: metadata.creationTimestamp ?? '',
     uid: metadata.uid ?? '',
   };
 }
+
+const byLabel =
+  (label: string, { metadata }: KubeObject): Asker['chooses'] =>
+  (labels) =>
+    labels[label] === metadata.name;
+const bySelector =
+  (selector: LabelSelector): Asker['chooses'] =>
+  (labels) =>
+    selects(selector, labels);
+const nobody = (): boolean => false;
 
 interface Ranged {
   readonly cidr?: string | undefined;
@@ -84,10 +102,11 @@ interface Ranged {
   readonly exclude?: readonly string[] | undefined;
 }
 
-const rangeOf = ({ cidr, cidrs, gateway, exclude }: Ranged): RangeWish => ({
-  cidrs: cidrs ?? (cidr === undefined ? [] : [cidr]),
-  gateway,
-  exclude: exclude ?? [],
+/** In canonical spelling, so that the same range is the same text. */
+const rangesOf = ({ cidr, cidrs, gateway, exclude }: Ranged): RangeWish => ({
+  cidrs: (cidrs ?? (cidr === undefined ? [] : [cidr])).map(rangeOf),
+  gateway: gateway !== undefined && isIp(gateway) ? formatIp(parseIp(gateway)) : gateway,
+  exclude: (exclude ?? []).map(rangeOf),
 });
 
 type Attachment =
@@ -97,7 +116,7 @@ type Attachment =
 function upstreamLink(asker: Asker, prefix: string, attachment: Attachment): LinkWish {
   const { linkType, master, parent, mtu, hardwareAddr, alias, addresses, routes } = attachment;
   return {
-    ...rangeOf(attachment),
+    ...rangesOf(attachment),
     asker,
     key: `${asker.ref.kind}/${asker.ref.name}/${prefix}`,
     namePrefix: prefix,
@@ -113,74 +132,75 @@ function upstreamLink(asker: Asker, prefix: string, attachment: Attachment): Lin
   };
 }
 
-/** Every link that is asked for this pod. */
-export function linkWishes(pod: PodIdentity, sources: Sources): LinkWish[] {
+/** Every link that is asked for, for whichever pods. */
+export function linkWishes(sources: Sources): LinkWish[] {
   return [
-    ...present(sources.podConfigs, pod)
-      .filter(({ metadata }) => pod.labels[podConfigLabel] === metadata.name)
-      .flatMap((object) =>
-        (object.spec.networkAttachments ?? []).map((attachment, i) =>
-          upstreamLink(askerOf(object, `spec.networkAttachments[${i}]`), attachment.name, attachment),
-        ),
-      ),
-    ...present(sources.podNetworkConfigs, pod)
-      .filter(({ metadata }) => pod.labels[podNetworkConfigLabel] === metadata.name)
-      .flatMap((object) =>
-        (object.spec.additionalNetworks ?? []).map((attachment, i) =>
-          upstreamLink(askerOf(object, `spec.additionalNetworks[${i}]`), attachment.networkName, attachment),
-        ),
-      ),
-    ...present(sources.additionalNetworks, pod)
-      .filter(({ spec }) => selects(spec.podSelector, pod.labels))
-      .map((object): LinkWish => {
-        const { spec } = object;
-        const asker = askerOf(object);
-        return Object.assign(rangeOf(spec), {
-          asker,
-          key: `${asker.ref.kind}/${asker.ref.name}/${spec.name ?? spec.namePrefix ?? ''}`,
-          name: spec.name,
-          namePrefix: spec.namePrefix,
-          linkType: spec.linkType,
-          bridge: spec.bridge,
-          parent: spec.linkType === 'veth' ? undefined : spec.parent,
-          mtuBytes: spec.mtuBytes,
-          macAddress: spec.macAddress,
-          alias: spec.alias,
-          addresses: spec.addresses ?? [],
-          routes: spec.routes ?? [],
-        });
+    ...present(sources.podConfigs).flatMap((object) =>
+      (object.spec.networkAttachments ?? []).map((attachment, i) => {
+        const asker = askerOf(object, byLabel(podConfigLabel, object), `spec.networkAttachments[${i}]`);
+        return upstreamLink(asker, attachment.name, attachment);
       }),
+    ),
+    ...present(sources.podNetworkConfigs).flatMap((object) =>
+      (object.spec.additionalNetworks ?? []).map((attachment, i) => {
+        const asker = askerOf(object, byLabel(podNetworkConfigLabel, object), `spec.additionalNetworks[${i}]`);
+        return upstreamLink(asker, attachment.networkName, attachment);
+      }),
+    ),
+    ...present(sources.additionalNetworks).map((object): LinkWish => {
+      const { spec } = object;
+      const asker = askerOf(object, bySelector(spec.podSelector));
+      return Object.assign(rangesOf(spec), {
+        asker,
+        key: `${asker.ref.kind}/${asker.ref.name}/${spec.name ?? spec.namePrefix ?? ''}`,
+        name: spec.name,
+        namePrefix: spec.namePrefix,
+        linkType: spec.linkType,
+        bridge: spec.bridge,
+        parent: spec.linkType === 'veth' ? undefined : spec.parent,
+        mtuBytes: spec.mtuBytes,
+        macAddress: spec.macAddress,
+        alias: spec.alias,
+        addresses: spec.addresses ?? [],
+        routes: spec.routes ?? [],
+      });
+    }),
   ];
 }
 
-export function primaryWishes(pod: PodIdentity, sources: Sources): PrimaryWish[] {
+export function primaryWishes(sources: Sources): PrimaryWish[] {
   return [
-    ...present(sources.podNetworkConfigs, pod)
-      .filter(
-        ({ metadata, spec }) => pod.labels[podNetworkConfigLabel] === metadata.name && spec.eth0?.mtu !== undefined,
-      )
+    ...present(sources.podNetworkConfigs)
+      .filter(({ spec }) => spec.eth0?.mtu !== undefined)
       .map((object) => ({
-        asker: askerOf(object, 'spec.eth0'),
+        asker: askerOf(object, byLabel(podNetworkConfigLabel, object), 'spec.eth0'),
         primary: { interfaceName: 'eth0', mtuBytes: object.spec.eth0?.mtu },
       })),
-    ...present(sources.primaryNetworks, pod)
-      .filter(({ spec }) => selects(spec.podSelector, pod.labels))
-      .map((object) => {
-        const { interfaceName, mtuBytes, txQueueLength, sysctls, routes } = object.spec;
-        return { asker: askerOf(object), primary: { interfaceName, mtuBytes, txQueueLength, sysctls, routes } };
-      }),
+    ...present(sources.primaryNetworks).map((object) => {
+      const { interfaceName, mtuBytes, txQueueLength, sysctls, routes, podSelector } = object.spec;
+      return {
+        asker: askerOf(object, bySelector(podSelector)),
+        primary: { interfaceName, mtuBytes, txQueueLength, sysctls, routes },
+      };
+    }),
   ];
 }
 
-export const bridgeWishes = (pod: PodIdentity, sources: Sources): BridgeWish[] =>
-  present(sources.bridges, pod).map((object) =>
-    Object.assign(rangeOf(object.spec), { asker: askerOf(object), name: object.spec.name, mtuBytes: object.spec.mtu }),
+/** A Bridge chooses no pods: it says what the bridge is like for those who do. */
+export const bridgeWishes = (sources: Sources): BridgeWish[] =>
+  present(sources.bridges).map((object) =>
+    Object.assign(rangesOf(object.spec), {
+      asker: askerOf(object, nobody),
+      name: object.spec.name,
+      mtuBytes: object.spec.mtu,
+    }),
   );
 
-/** Objects outlive their spelling of time: by creation, then uid. */
-export const byAge = (a: { readonly asker: Asker }, b: { readonly asker: Asker }): number => {
-  const [x, y] = [a.asker, b.asker].map(
-    ({ since, uid, ref }) => `${since} ${uid} ${ref.kind} ${ref.name} ${ref.fieldPath ?? ''}`,
-  );
-  return x! < y! ? -1 : x! > y! ? 1 : 0;
-};
+/** By creation, then uid; within an object as written. */
+export function byAge(a: { readonly asker: Asker }, b: { readonly asker: Asker }): number {
+  const [x = '', y = ''] = [a.asker, b.asker].map(({ since, uid, ref }) => {
+    const path = (ref.fieldPath ?? '').replaceAll(/\d+/g, (digits) => digits.padStart(4, '0'));
+    return `${since} ${uid} ${ref.kind} ${ref.name} ${path}`;
+  });
+  return x < y ? -1 : x > y ? 1 : 0;
+}

@@ -1,8 +1,9 @@
 /** Routes over a link: only those with our protocol number are ours; a route of someone else with the same destination and metric wins. */
-import type { PodInterface } from '@podloom/api';
+import { type PodInterface, formatIp, parseIp } from '@podloom/api';
 import { routeProtocol } from './mark.ts';
 import type { ObservedNamespace, ObservedRoute, Route, Where } from './observed.ts';
 import type { Step } from './step.ts';
+import { rangeOf } from './world.ts';
 
 const mainTable = 254;
 
@@ -12,12 +13,12 @@ const identityOf = (route: Route): string => `${placeOf(route)} ${route.type} ${
 
 /** A route of a PodNetwork with what the kernel fills in. */
 export const podRoute = ({ to, via, metric }: PodInterface['routes'][number]): Route => ({
-  to,
+  to: rangeOf(to),
   type: 'unicast',
   table: mainTable,
   metric: metric ?? (to.includes(':') ? 1024 : 0),
   protocol: routeProtocol,
-  via,
+  via: via === undefined ? undefined : formatIp(parseIp(via)),
 });
 
 /** Without the link, which a step names. */

@@ -88,7 +88,7 @@ export function portFilter(input: PortFilterInput): Instruction[] {
   write.section(0x86dd, () => {
     const unspecified = asm.newLabel();
     const known = asm.newLabel();
-    const upper = asm.newLabel();
+    const [upper, hopByHop, extension] = [asm.newLabel(), asm.newLabel(), asm.newLabel()];
     write.requireLength(54);
     for (const address of of(6, addresses)) write.gotoIfAddress(at.ip6.source, address, known);
     write.gotoIfAddress(at.ip6.source, { family: 6, value: 0n }, unspecified);
@@ -108,11 +108,32 @@ export function portFilter(input: PortFilterInput): Instruction[] {
     });
     asm.op('ldByte', at.ip6.next);
     write.gotoIf('ifEqual', icmp6, upper);
-    for (const header of extensionHeaders) write.skipUnless(header, () => write.behindExtension(header));
+    for (const header of extensionHeaders) write.gotoIf('ifEqual', header, header === 0 ? hopByHop : extension);
     write.passUnless('ifEqual', udp);
     asm.op('ldHalf', at.ip6.payload);
     write.dropIf('ifEqual', 547);
     asm.op('return', pass);
+
+    asm.label(extension);
+    write.behindExtension();
+    write.dropIf('ifEqual', icmp6);
+    asm.op('return', pass);
+
+    // MLD always travels behind hop-by-hop; nothing else of ICMPv6 needs to.
+    asm.label(hopByHop);
+    write.behindExtension();
+    write.passUnless('ifEqual', icmp6);
+    asm
+      .op('ldByte', at.ip6.payload + 1)
+      .op('add', 1)
+      .op('shiftLeft', 3)
+      .op('add', at.ip6.payload)
+      .op('toX');
+    asm.op('ldLength');
+    write.require('ifGreaterThanX', 0);
+    asm.op('ldByteAtX', 0);
+    for (const type of mldTypes) write.passIf('ifEqual', type);
+    asm.op('return', drop);
 
     asm.label(upper);
     write.requireLength(58);
@@ -215,36 +236,11 @@ class Writer {
     asm.label(fine);
   }
 
-  skipUnless(header: number, body: () => void): void {
-    const after = this.#asm.newLabel();
-    this.#unless('ifEqual', header, () => this.#asm.goto(after));
-    body();
-    this.#asm.label(after);
-  }
-
-  /** Behind a first extension header: no second one, and no ICMPv6 but MLD, which always travels behind hop-by-hop. */
-  behindExtension(header: number): void {
-    const asm = this.#asm;
+  /** Loads what a first extension header leads to, which may not be a second one. */
+  behindExtension(): void {
     this.requireLength(at.ip6.payload + 8);
-    asm.op('ldByte', at.ip6.payload);
+    this.#asm.op('ldByte', at.ip6.payload);
     for (const second of extensionHeaders) this.dropIf('ifEqual', second);
-    if (header !== 0) {
-      this.dropIf('ifEqual', icmp6);
-      asm.op('return', pass);
-      return;
-    }
-    this.passUnless('ifEqual', icmp6);
-    asm
-      .op('ldByte', at.ip6.payload + 1)
-      .op('add', 1)
-      .op('shiftLeft', 3)
-      .op('add', at.ip6.payload)
-      .op('toX');
-    asm.op('ldLength');
-    this.require('ifGreaterThanX', 0);
-    asm.op('ldByteAtX', 0);
-    for (const type of mldTypes) this.passIf('ifEqual', type);
-    asm.op('return', drop);
   }
 }
 

@@ -1,0 +1,267 @@
+import {
+  type AdditionalNetwork,
+  type Bridge,
+  type PodConfig,
+  type PodNetworkConfig,
+  type PrimaryNetwork,
+  additionalNetworkKind,
+  bridgeKind,
+  podConfigKind,
+  podNetworkConfigKind,
+  podNetworkKind,
+  primaryNetworkKind,
+} from '@podloom/api';
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { PodIdentity } from './composed.ts';
+import { bridgeDevices, type BridgeNaming } from './devices.ts';
+import { bridgeConflicts, composePod } from './pod.ts';
+import { selects } from './selects.ts';
+
+const pod: PodIdentity = {
+  namespace: 'cnf-test',
+  name: 'cnf-a',
+  uid: 'u',
+  nodeName: 'node1',
+  labels: { podconfig: 'a', podNetworkConfig: 'b', app: 'cnf' },
+};
+
+/** Objects go through their schema: a test cannot ask for what the API server would refuse. */
+function object<T>(
+  kind: { apiVersion: string; kind: string; parse: (o: unknown) => T },
+  name: string,
+  age: number,
+  spec: unknown,
+): T {
+  const creationTimestamp = new Date(Date.UTC(2030, 0, 1) - age * 1000).toISOString();
+  const metadata = { name, namespace: 'cnf-test', uid: `${name}-uid`, creationTimestamp };
+  return kind.parse({ apiVersion: kind.apiVersion, kind: kind.kind, metadata, spec });
+}
+const podConfig = (name: string, age: number, ...networkAttachments: object[]): PodConfig =>
+  object(podConfigKind, name, age, { networkAttachments });
+const podNetworkConfig = (name: string, age: number, spec: object): PodNetworkConfig =>
+  object(podNetworkConfigKind, name, age, spec);
+const additional = (name: string, age: number, spec: object): AdditionalNetwork =>
+  object(additionalNetworkKind, name, age, { podSelector: {}, ...spec });
+const primary = (name: string, age: number, spec: object): PrimaryNetwork =>
+  object(primaryNetworkKind, name, age, { podSelector: {}, ...spec });
+const bridge = (name: string, age: number, spec: object): Bridge => object(bridgeKind, name, age, { name, ...spec });
+
+const pc0 = { name: 'pc0', linkType: 'veth', master: 'pcbr0', parent: 'pc0', cidr: '192.168.100.0/24' };
+const pc1 = { name: 'pc1', linkType: 'veth', master: 'pcbr1', parent: 'pc1', cidr: '192.168.99.0/24' };
+
+describe('composePod', () => {
+  it('makes of the sample PodConfig two interfaces on their bridges, each asking for an address', () => {
+    const composed = composePod(pod, { podConfigs: [podConfig('a', 1, pc0, pc1)] });
+    expect(composed.conflicts).toEqual([]);
+    expect(composed.interfaces).toEqual([
+      {
+        interface: {
+          key: 'PodConfig/a/pc0',
+          namePrefix: 'pc0',
+          source: {
+            apiVersion: 'podconfig.opdev.io/v1alpha1',
+            kind: 'PodConfig',
+            name: 'a',
+            fieldPath: 'spec.networkAttachments[0]',
+          },
+          linkType: 'veth',
+          bridge: { name: 'pcbr0', device: 'pcbr0', gateways: ['192.168.100.1/24'], home: 'node' },
+          routes: [],
+        },
+        requests: [{ network: 'pcbr0', cidr: '192.168.100.0/24', gateway: '192.168.100.1', exclude: [] }],
+      },
+      expect.objectContaining({ requests: [expect.objectContaining({ network: 'pcbr1' })] }),
+    ]);
+  });
+
+  it('gives what a PodNetwork may be', () => {
+    const { interfaces } = composePod(pod, { podConfigs: [podConfig('a', 1, pc0)] });
+    const spec = {
+      podUid: 'u',
+      nodeName: 'n',
+      interfaces: interfaces.map((entry) => entry.interface),
+    };
+    const whole = { apiVersion: podNetworkKind.apiVersion, kind: 'PodNetwork', metadata: {}, spec };
+    expect(() => podNetworkKind.parse(whole)).not.toThrow();
+  });
+
+  it.each([
+    ['of another label', { ...pod, labels: { podconfig: 'z' } }],
+    ['of another namespace', { ...pod, namespace: 'other' }],
+    ["on the node's own network", { ...pod, hostNetwork: true }],
+  ])('gives nothing to a pod %s', (_, identity) => {
+    expect(composePod(identity, { podConfigs: [podConfig('a', 1, pc0)] }).interfaces).toEqual([]);
+  });
+
+  it('gives nothing for an object that is being deleted', () => {
+    const doomed = podConfig('a', 1, pc0);
+    const leaving = { ...doomed, metadata: { ...doomed.metadata, deletionTimestamp: '2030-01-01T00:00:00Z' } };
+    expect(composePod(pod, { podConfigs: [leaving] }).interfaces).toEqual([]);
+  });
+
+  it('asks static addresses of the ranges that they lie in, and the next free one of the others', () => {
+    const spec = {
+      name: 'net1',
+      bridge: 'b0',
+      cidrs: ['10.0.0.0/24', 'fd00:1::/64'],
+      addresses: ['10.0.0.9'],
+      exclude: ['fd00:1::/80'],
+    };
+    const { interfaces } = composePod(pod, { additionalNetworks: [additional('x', 1, spec)] });
+    expect(interfaces[0]?.requests).toEqual([
+      { network: 'b0', cidr: '10.0.0.0/24', gateway: '10.0.0.1', exclude: [], address: '10.0.0.9' },
+      { network: 'b0', cidr: 'fd00:1::/64', gateway: 'fd00:1::1', exclude: ['fd00:1::/80'] },
+    ]);
+  });
+
+  it('takes ranges, gateway and MTU from the Bridge where the attachment has none', () => {
+    const sources = {
+      podConfigs: [podConfig('a', 1, { name: 'pc0', master: 'br9' })],
+      bridges: [bridge('br9', 0, { cidr: '10.9.0.0/24', gateway: '10.9.0.254', mtu: 9000 })],
+    };
+    const [first] = composePod(pod, sources, new Map([['cnf-test/br9', 'brhash']])).interfaces;
+    expect(first?.interface.bridge).toEqual({
+      name: 'br9',
+      device: 'brhash',
+      gateways: ['10.9.0.254/24'],
+      home: 'node',
+      mtuBytes: 9000,
+    });
+    expect(first?.requests).toMatchObject([{ cidr: '10.9.0.0/24', gateway: '10.9.0.254' }]);
+  });
+
+  it('gives the bridge no address where the gateway is None', () => {
+    const [first] = composePod(pod, { podConfigs: [podConfig('a', 1, { ...pc0, gateway: 'None' })] }).interfaces;
+    expect(first?.interface.bridge?.gateways).toEqual([]);
+    expect(first?.requests).toMatchObject([{ gateway: null }]);
+  });
+
+  it.each([
+    ['the same prefix', { networkName: 'pc0', master: 'other' }, 'InterfaceConflict'],
+    ['another range on the same bridge', { networkName: 'x', master: 'pcbr0', cidr: '10.0.0.0/24' }, 'BridgeConflict'],
+    ['another gateway on the same bridge', { networkName: 'x', master: 'pcbr0', gateway: 'None' }, 'BridgeConflict'],
+    [
+      'the same static address',
+      { networkName: 'x', master: 'pcbr0', cidr: pc0.cidr, addresses: ['192.168.100.7'] },
+      'AddressConflict',
+    ],
+  ])('lets the older have it when two want %s, and names it to the younger', (_, attachment, reason) => {
+    const older = podConfig('a', 10, { ...pc0, addresses: ['192.168.100.7'] });
+    const younger = podNetworkConfig('b', 5, { additionalNetworks: [attachment] });
+    const { interfaces, conflicts } = composePod(pod, { podConfigs: [older], podNetworkConfigs: [younger] });
+    expect(interfaces.map((entry) => entry.interface.key)).toEqual(['PodConfig/a/pc0']);
+    expect(conflicts).toMatchObject([
+      { reason, loser: { kind: 'PodNetworkConfig', name: 'b' }, winner: { kind: 'PodConfig', name: 'a' } },
+    ]);
+    expect(conflicts[0]?.message).toContain('PodConfig a');
+  });
+
+  it('tells a younger Bridge that an attachment decided otherwise', () => {
+    const sources = { podConfigs: [podConfig('a', 9, pc0)], bridges: [bridge('pcbr0', 1, { cidr: '10.0.0.0/8' })] };
+    expect(bridgeConflicts('cnf-test', sources)).toMatchObject([
+      { loser: { kind: 'Bridge' }, winner: { kind: 'PodConfig' } },
+    ]);
+  });
+
+  it('joins changes of the primary link and refuses a second MTU', () => {
+    const sources = {
+      podNetworkConfigs: [podNetworkConfig('b', 9, { eth0: { mtu: 1400 } })],
+      primaryNetworks: [
+        primary('queue', 5, { txQueueLength: 500, sysctls: { 'net.ipv4.conf.rp_filter': '2' } }),
+        primary('rival', 4, { mtuBytes: 9000 }),
+      ],
+    };
+    const composed = composePod(pod, sources);
+    expect(composed.primary).toMatchObject({ interfaceName: 'eth0', mtuBytes: 1400, txQueueLength: 500 });
+    expect(composed.primary?.sources.map(({ name }) => name)).toEqual(['b', 'queue']);
+    expect(composed.conflicts).toMatchObject([
+      { reason: 'PrimaryConflict', loser: { name: 'rival' }, winner: { name: 'b' } },
+    ]);
+  });
+
+  it('does not depend on the order in which objects come', () => {
+    const anyAttachment = fc.record({
+      name: fc.constantFrom('pc0', 'pc1', 'pc2'),
+      master: fc.constantFrom('b0', 'b1'),
+      cidr: fc.constantFrom('10.0.0.0/24', '10.0.1.0/24'),
+      gateway: fc.constantFrom('First', 'None'),
+    });
+    const unique = fc.uniqueArray(anyAttachment, { selector: ({ name }) => name, minLength: 1, maxLength: 3 });
+    const anyObjects = fc.array(fc.tuple(unique, fc.nat(2)), { minLength: 1, maxLength: 6 }).map((entries) =>
+      entries.map(([attachments, age], i) =>
+        additional(`n${i}`, age, {
+          namePrefix: attachments[0]!.name,
+          bridge: attachments[0]!.master,
+          cidr: attachments[0]!.cidr,
+          gateway: attachments[0]!.gateway,
+        }),
+      ),
+    );
+    const shuffled = anyObjects.chain((objects) =>
+      fc.tuple(fc.constant(objects), fc.shuffledSubarray(objects, { minLength: objects.length })),
+    );
+    fc.assert(
+      fc.property(shuffled, ([objects, other]) => {
+        expect(composePod(pod, { additionalNetworks: other })).toEqual(
+          composePod(pod, { additionalNetworks: objects }),
+        );
+      }),
+    );
+  });
+});
+
+const naming = (namespace: string, since: number, more: Partial<BridgeNaming> = {}): BridgeNaming => ({
+  namespace,
+  bridge: 'pcbr0',
+  since: `2030-01-0${since}T00:00:00Z`,
+  ...more,
+});
+
+describe('bridgeDevices', () => {
+  it('gives the plain name to the oldest namespace and hashed ones to the others', () => {
+    const devices = bridgeDevices([naming('young', 2), naming('old', 1)]);
+    expect(devices.get('old/pcbr0')).toBe('pcbr0');
+    expect(devices.get('young/pcbr0')).toMatch(/^br[0-9a-f]{12}$/);
+  });
+
+  it('leaves a bridge that is in use its name, also when an older one goes or comes', () => {
+    const devices = bridgeDevices([naming('young', 2, { device: 'pcbr0' }), naming('old', 1)]);
+    expect(devices.get('young/pcbr0')).toBe('pcbr0');
+    expect(devices.get('old/pcbr0')).not.toBe('pcbr0');
+  });
+
+  it('never gives one device to two, whatever the order', () => {
+    const anyNaming = fc.record({
+      namespace: fc.constantFrom('a', 'b', 'c'),
+      bridge: fc.constantFrom('x', 'y', bridgeDevices([naming('a', 1), naming('b', 2)]).get('b/pcbr0')!),
+      since: fc.constantFrom('2030-01-01T00:00:00Z', '2030-01-02T00:00:00Z'),
+      device: fc.option(fc.constantFrom('x', 'z'), { nil: undefined }),
+    });
+    const any = fc
+      .array(anyNaming)
+      .chain((all) => fc.tuple(fc.constant(all), fc.shuffledSubarray(all, { minLength: all.length })));
+    fc.assert(
+      fc.property(any, ([one, other]) => {
+        const devices = bridgeDevices(one);
+        expect(new Set(devices.values()).size).toBe(devices.size);
+        expect(Object.fromEntries(bridgeDevices(other))).toEqual(Object.fromEntries(devices));
+      }),
+    );
+  });
+});
+
+describe('selects', () => {
+  it.each([
+    [{}, true],
+    [{ matchLabels: { app: 'cnf' } }, true],
+    [{ matchLabels: { app: 'other' } }, false],
+    [{ matchExpressions: [{ key: 'app', operator: 'In' as const, values: ['cnf'] }] }, true],
+    [{ matchExpressions: [{ key: 'app', operator: 'NotIn' as const, values: ['cnf'] }] }, false],
+    [{ matchExpressions: [{ key: 'tier', operator: 'NotIn' as const, values: ['x'] }] }, true],
+    [{ matchExpressions: [{ key: 'tier', operator: 'Exists' as const }] }, false],
+    [{ matchExpressions: [{ key: 'toString', operator: 'DoesNotExist' as const }] }, true],
+  ])('%j: %s', (selector, chosen) => {
+    expect(selects(selector, pod.labels)).toBe(chosen);
+  });
+});

@@ -1,0 +1,123 @@
+/**
+ * All sources of a pod in one PodNetwork. The same objects give the same result in whatever order they come; what two of them cannot
+ * both have goes to the older, and the younger is told whose it is.
+ */
+import { cidrContains, formatIp, parseIp } from '@podloom/api';
+import { type SettledBridges, gatewayOf, gatewaysOf, settleBridges } from './bridges.ts';
+import type { AddressRequest, ComposeConflict, ComposedInterface, ComposedPod, PodIdentity } from './composed.ts';
+import { namingKey } from './devices.ts';
+import { composePrimary } from './primary.ts';
+import {
+  type LinkWish,
+  type RangeWish,
+  type Sources,
+  bridgeWishes,
+  byAge,
+  linkWishes,
+  primaryWishes,
+} from './wishes.ts';
+
+/** `devices` from `bridgeDevices`; a bridge that is not in it has its plain name. */
+export function composePod(
+  pod: PodIdentity,
+  sources: Sources,
+  devices: ReadonlyMap<string, string> = new Map(),
+): ComposedPod {
+  if (pod.hostNetwork) return { interfaces: [], conflicts: [] };
+  const isHere = ({ asker }: { readonly asker: LinkWish['asker'] }): boolean => asker.namespace === pod.namespace;
+  const isForPod = ({ asker }: { readonly asker: LinkWish['asker'] }): boolean => asker.chooses(pod.labels);
+  const links = linkWishes(sources).filter(isHere);
+  const bridges = settleBridges(links, bridgeWishes(sources).filter(isHere));
+
+  const accepted: LinkWish[] = [];
+  const conflicts: ComposeConflict[] = [];
+  for (const wish of links.filter(isForPod).toSorted(byAge)) {
+    const conflict = bridges.losers.get(wish) ?? rivalry(wish, accepted);
+    if (conflict) conflicts.push(conflict);
+    else accepted.push(wish);
+  }
+  const primary = composePrimary(primaryWishes(sources).filter(isHere).filter(isForPod));
+  return {
+    interfaces: accepted.map((wish) => composeInterface(wish, bridges, pod.namespace, devices)),
+    ...(primary.primary === undefined ? {} : { primary: primary.primary }),
+    conflicts: [...conflicts, ...primary.conflicts],
+  };
+}
+
+/** Bridges of one namespace that lose against an older wish; their own status tells. */
+export function bridgeConflicts(namespace: string, sources: Sources): ComposeConflict[] {
+  const isHere = ({ asker }: { readonly asker: LinkWish['asker'] }): boolean => asker.namespace === namespace;
+  const { losers } = settleBridges(linkWishes(sources).filter(isHere), bridgeWishes(sources).filter(isHere));
+  return [...losers.values()];
+}
+
+const sameText = (a: string | undefined, b: string | undefined): boolean => a !== undefined && a === b;
+
+function rivalry(wish: LinkWish, older: readonly LinkWish[]): ComposeConflict | undefined {
+  for (const rival of older) {
+    const refs = { loser: wish.asker.ref, winner: rival.asker.ref };
+    const whose = `${refs.winner.kind} ${refs.winner.name}`;
+    if (sameText(wish.name, rival.name) || sameText(wish.namePrefix, rival.namePrefix)) {
+      const message = `The pod has an interface ${wish.name ?? wish.namePrefix} from ${whose}; choose another name`;
+      return { ...refs, reason: 'InterfaceConflict', message };
+    }
+    const shared = wish.addresses.find((address) => rival.addresses.some((other) => sameIp(address, other)));
+    if (shared !== undefined && networkOf(wish) === networkOf(rival)) {
+      const message = `The pod has ${shared} already, from ${whose}; choose another address`;
+      return { ...refs, reason: 'AddressConflict', message };
+    }
+  }
+  return undefined;
+}
+
+const sameIp = (a: string, b: string): boolean => formatIp(parseIp(a)) === formatIp(parseIp(b));
+
+const networkOf = ({ bridge, name, namePrefix }: LinkWish): string => bridge ?? name ?? namePrefix ?? '';
+
+function composeInterface(
+  wish: LinkWish,
+  { settings }: SettledBridges,
+  namespace: string,
+  devices: ReadonlyMap<string, string>,
+): ComposedInterface {
+  const bridge = wish.bridge === undefined ? undefined : settings.get(wish.bridge);
+  const range: RangeWish = bridge ? { ...bridge, cidrs: wish.cidrs.length > 0 ? wish.cidrs : bridge.cidrs } : wish;
+  const { key, name, namePrefix, linkType, parent, mtuBytes, macAddress, alias, routes, asker } = wish;
+  return {
+    interface: {
+      key,
+      ...(name === undefined ? {} : { name }),
+      ...(namePrefix === undefined ? {} : { namePrefix }),
+      source: asker.ref,
+      linkType,
+      ...(wish.bridge !== undefined && bridge
+        ? {
+            bridge: {
+              name: wish.bridge,
+              device: devices.get(namingKey(namespace, wish.bridge)) ?? wish.bridge,
+              gateways: gatewaysOf(bridge),
+              home: 'node',
+              ...(bridge.mtuBytes === undefined ? {} : { mtuBytes: bridge.mtuBytes }),
+            },
+          }
+        : {}),
+      ...(parent === undefined ? {} : { parent }),
+      ...(mtuBytes === undefined ? {} : { mtuBytes }),
+      ...(macAddress === undefined ? {} : { macAddress: macAddress.toLowerCase() }),
+      ...(alias === undefined ? {} : { alias }),
+      routes: [...routes],
+    },
+    requests: requestsOf(wish, range),
+  };
+}
+
+/** In each range the static addresses that lie in it, or else the next free one. */
+function requestsOf(wish: LinkWish, { cidrs, gateway, exclude }: RangeWish): AddressRequest[] {
+  return cidrs.flatMap((cidr): AddressRequest[] => {
+    const network = networkOf(wish);
+    const inRange = exclude.filter((part) => cidrContains(cidr, part));
+    const range = { network, cidr, gateway: gatewayOf(cidr, gateway), exclude: inRange };
+    const statics = wish.addresses.filter((address) => cidrContains(cidr, address));
+    return statics.length === 0 ? [range] : statics.map((address) => Object.assign({ ...range }, { address }));
+  });
+}

@@ -1,0 +1,91 @@
+/** A step as the `ip`, `bridge` or `tc` command that it equals, for people who know those. Nothing ever runs these texts. */
+import type { LinkSettings, Step } from '../plan/step.ts';
+import { linkGroup } from '../plan/mark.ts';
+import type { Route, Rule } from '../plan/observed.ts';
+
+const quoted = (text: string): string => (/^[\w.:/@-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);
+const onOff = (value: boolean): string => (value ? 'on' : 'off');
+const words = (...parts: readonly (string | false | undefined)[]): string => parts.filter(Boolean).join(' ');
+const group = (value: number): string => `group ${value === linkGroup ? 'podloom' : value}`;
+
+export function describeSettings(set: LinkSettings): string {
+  return words(
+    set.name === undefined ? '' : `name ${quoted(set.name)}`,
+    set.group === undefined ? '' : group(set.group),
+    set.mac && `address ${set.mac}`,
+    set.mtuBytes === undefined ? '' : `mtu ${set.mtuBytes}`,
+    set.txQueueLength === undefined ? '' : `txqueuelen ${set.txQueueLength}`,
+    set.addrGenMode && `addrgenmode ${set.addrGenMode}`,
+    set.alias === undefined ? '' : `alias ${quoted(set.alias)}`,
+    set.up && 'up',
+  );
+}
+
+const routeText = ({ to, type, via, table, metric }: Route, link: string | undefined): string =>
+  words(
+    type === 'unicast' ? '' : type,
+    to === '0.0.0.0/0' || to === '::/0' ? 'default' : to,
+    via && `via ${via}`,
+    link && `dev ${link}`,
+    metric === 0 ? '' : `metric ${metric}`,
+    table === 254 ? '' : `table ${table}`,
+  );
+
+const ruleText = ({ from, iif, table, priority }: Rule): string =>
+  words(`pref ${priority}`, from && `from ${from}`, iif && `iif ${iif}`, `lookup ${table}`);
+
+const family = (text: string): string => (text.includes(':') ? 'ip -6' : 'ip');
+
+/** One line, without saying where: `describePlan` groups by that. */
+export function describeStep(step: Step): string {
+  switch (step.do) {
+    case 'createBridge':
+      return words(
+        `ip link add ${step.name} ${group(step.group)} address ${step.mac}`,
+        step.mtuBytes === undefined ? '' : `mtu ${step.mtuBytes}`,
+        'type bridge stp_state 0 forward_delay 0 mcast_snooping 0',
+      );
+    case 'createVeth':
+      return words(
+        `ip link add ${step.name} ${group(step.group)} address ${step.mac} mtu ${step.mtuBytes}`,
+        step.master && `master ${step.master}`,
+        `type veth peer name ${step.peer.name} address ${step.peer.mac} mtu ${step.peer.mtuBytes} netns POD`,
+      );
+    case 'setLink':
+      return `ip link set ${step.link} ${describeSettings(step.set)}`;
+    case 'setMaster':
+      return `ip link set ${step.link} master ${step.master}`;
+    case 'setPortFlags':
+      return `bridge link set dev ${step.link} learning ${onOff(step.flags.learning)} flood ${onOff(step.flags.flood)}`;
+    case 'setPortFilter':
+      return `tc filter replace dev ${step.link} ingress pref ${step.priority} handle ${step.handle} bpf da bytecode '${step.program.length} instructions'`;
+    case 'addFdb':
+      return `bridge fdb replace ${step.mac} dev ${step.link} master static sticky`;
+    case 'removeFdb':
+      return `bridge fdb del ${step.mac} dev ${step.link} master`;
+    case 'addAddress':
+      return words(
+        `ip addr add ${step.address}`,
+        step.broadcast && `brd ${step.broadcast}`,
+        `dev ${step.link}`,
+        step.noDad && 'nodad',
+        step.noPrefixRoute && 'noprefixroute',
+      );
+    case 'removeAddress':
+      return `ip addr del ${step.address} dev ${step.link}`;
+    case 'addRoute':
+      return `${family(step.route.to)} route add ${routeText(step.route, step.link)}`;
+    case 'removeRoute':
+      return `${family(step.route.to)} route del ${routeText(step.route, step.link)}`;
+    case 'addRule':
+      return `${step.rule.family === 6 ? 'ip -6' : 'ip'} rule add ${ruleText(step.rule)}`;
+    case 'removeRule':
+      return `${step.rule.family === 6 ? 'ip -6' : 'ip'} rule del ${ruleText(step.rule)}`;
+    case 'setSysctl':
+      return `sysctl -w ${step.name.replace(/\.(conf|neigh)\./, `.$1.${step.link}.`)}=${quoted(step.value)}`;
+    case 'deleteLink':
+      return `ip link del ${step.link}`;
+    default:
+      return step satisfies never;
+  }
+}

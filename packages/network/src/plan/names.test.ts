@@ -1,0 +1,86 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { deriveMac, gatewayMac, linkLocalOf } from '../mac.ts';
+import { link, podUid, seen, wish } from './builders.ts';
+import { linkGroup, podMark } from './mark.ts';
+import { chooseNames, linkNames } from './names.ts';
+
+const bytes = (text: string): number => new TextEncoder().encode(text).length;
+
+describe('linkNames', () => {
+  it.each([
+    ['pc0', 2841804, 'pc02841804', 'hpc02841804'],
+    ['uplink7', 2841804, 'uplink72841804', 'huplink72841804'],
+    ['backbone', 2841804, 'backbone2841804', expect.stringMatching(/^h[0-9a-f]{14}$/)],
+    ['backbones', 2841804, expect.stringMatching(/^p[0-9a-f]{14}$/), expect.stringMatching(/^h[0-9a-f]{14}$/)],
+  ])('of %s and %i are %s and %s', (prefix, pid, pod, node) => {
+    expect(linkNames(prefix, pid)).toEqual({ pod, node });
+  });
+
+  it('fit into 15 bytes, differ from each other, and are the same every time', () => {
+    const anyPrefix = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 15 }).filter((text) => bytes(text) <= 15);
+    fc.assert(
+      fc.property(anyPrefix, fc.integer({ min: 1, max: 4194304 }), (prefix, pid) => {
+        const names = linkNames(prefix, pid);
+        expect(bytes(names.pod)).toBeLessThanOrEqual(15);
+        expect(bytes(names.node)).toBeLessThanOrEqual(15);
+        expect(names.pod).not.toBe(names.node);
+        expect(linkNames(prefix, pid)).toEqual(names);
+      }),
+    );
+  });
+});
+
+describe('chooseNames', () => {
+  const spec = { podUid, interfaces: [wish()] };
+
+  it('takes recorded names first', () => {
+    const status = { interfaces: [{ key: wish().key, name: 'old1', hostName: 'hold1', state: 'Attached' as const }] };
+    const names = chooseNames({ spec, status, pid: 9, observed: seen() });
+    expect(names.get(wish().key)).toEqual({ pod: 'old1', node: 'hold1' });
+  });
+
+  it('calls a link exactly as asked, and its peer by a hash', () => {
+    const exact = { podUid, interfaces: [wish({ name: 'net1', namePrefix: undefined })] };
+    const names = chooseNames({ spec: exact, pid: 9, observed: seen() }).get(wish().key);
+    expect(names).toEqual({ pod: 'net1', node: expect.stringMatching(/^h[0-9a-f]{14}$/) as unknown });
+  });
+
+  it('steps aside where another pod has the name on the node', () => {
+    const other = link('hpc012', 5, { kind: 'veth', group: linkGroup, alias: podMark('other', 'k') });
+    const names = chooseNames({ spec, pid: 12, observed: seen({ links: [other] }) }).get(wish().key);
+    expect(names).toEqual({ pod: 'pc012', node: expect.stringMatching(/^h[0-9a-f]{14}$/) as unknown });
+  });
+});
+
+describe('deriveMac', () => {
+  it('is unicast and locally administered', () => {
+    fc.assert(
+      fc.property(fc.string(), fc.ipV4(), (network, address) => {
+        expect(deriveMac(network, address)).toMatch(/^02(:[0-9a-f]{2}){5}$/);
+        expect(gatewayMac(network)).toMatch(/^0a(:[0-9a-f]{2}){5}$/);
+      }),
+    );
+  });
+
+  it('is different for different IPv4 addresses of a network', () => {
+    fc.assert(
+      fc.property(
+        fc.string(),
+        fc.uniqueArray(fc.ipV4(), { minLength: 2, maxLength: 2 }),
+        (network, [a = '', b = '']) => {
+          expect(deriveMac(network, a)).not.toBe(deriveMac(network, b));
+        },
+      ),
+    );
+  });
+
+  it('is the same for two spellings of an IPv6 address', () => {
+    expect(deriveMac('n', 'fd00:0::2')).toBe(deriveMac('n', 'fd00::2'));
+  });
+
+  it('gives the link-local address that the kernel makes of it', () => {
+    // The seed shows c6:f4:a6:0e:e3:51 with fe80::c4f4:a6ff:fe0e:e351.
+    expect(linkLocalOf('c6:f4:a6:0e:e3:51').toString(16)).toBe('fe80000000000000c4f4a6fffe0ee351');
+  });
+});
