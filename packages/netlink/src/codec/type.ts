@@ -249,7 +249,9 @@ export const ip4 = ipOf(4, 'IPv4');
 export const ip6 = ipOf(16, 'IPv6');
 
 /** Values of one fixed-size type, one after the other. */
-export function packed<T>(item: Type<T> & { readonly size: number }): Type<T[]> & { item: Type<T> } {
+export function packed<Out, In = Out>(
+  item: Type<Out, In> & { readonly size: number },
+): Type<Out[], readonly In[]> & { item: Type<Out, In> } {
   return {
     item,
     min: 0,
@@ -259,7 +261,7 @@ export function packed<T>(item: Type<T> & { readonly size: number }): Type<T[]> 
       for (const value of values) item.write(w, value, parent);
     },
     read: (r, start, end, parent) => {
-      const out: T[] = [];
+      const out: Out[] = [];
       for (let at = start; at + item.size <= end; at += item.size) out.push(item.read(r, at, at + item.size, parent));
       return out;
     },
