@@ -21,6 +21,8 @@ export type { Address, AddressSettings } from './route/address.ts';
 export type { ListRoutes, Nexthop, Route, RouteSettings, SeenNexthop } from './route/route.ts';
 export type { RouteMetrics } from './route/route-table.ts';
 export type { Encap, SeenEncap } from './route/encap.ts';
+export type { NexthopMember, NexthopObject, NexthopSettings } from './route/nexthop.ts';
+export type { Netconf } from './route/netconf.ts';
 export type { Rule, RuleSettings } from './route/rule.ts';
 export { neighbourFlags, neighbourStates } from './route/neighbour.ts';
 export type { FdbSettings, ListNeighbours, Neighbour, NeighbourSettings } from './route/neighbour.ts';
@@ -47,6 +49,15 @@ export type {
   SeenNftSet,
 } from './netfilter/nft.ts';
 export type { NftType } from './netfilter/set-elements.ts';
+export type { Ethtool, Feature } from './generic/ethtool.ts';
+export type { Seg6, Seg6Hmac } from './generic/seg6.ts';
+export type {
+  Wireguard,
+  WireguardDevice,
+  WireguardPeer,
+  WireguardPeerSettings,
+  WireguardSettings,
+} from './generic/wireguard.ts';
 export type { Sysctl } from './sysctl.ts';
 export type { Tuntap, TuntapSettings } from './tuntap.ts';
 export { monitor } from './monitor/monitor.ts';

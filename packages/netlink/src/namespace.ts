@@ -1,4 +1,8 @@
 /** The door to a namespace: its sockets, and the verbs of `ip(8)` on them. */
+import { controller } from './generic/controller.ts';
+import { ethtoolFamily, type Ethtool } from './generic/ethtool.ts';
+import { seg6Family, type Seg6 } from './generic/seg6.ts';
+import { wireguardFamily, type Wireguard } from './generic/wireguard.ts';
 import { close as closeFd } from './libc.ts';
 import { nftFamily, type Nft } from './netfilter/nft.ts';
 import { inNetns, openNetns, type NetnsSource } from './netns.ts';
@@ -7,7 +11,9 @@ import { vlanFamily } from './route/bridge-vlan.ts';
 import { batchChannel, directChannel, type Channel } from './route/channel.ts';
 import { linkFamily } from './route/link.ts';
 import { fdbFamily, neighbourFamily } from './route/neighbour.ts';
+import { netconfFamily } from './route/netconf.ts';
 import { netnsidFamily } from './route/netnsid.ts';
+import { nexthopFamily } from './route/nexthop.ts';
 import { routeFamily } from './route/route.ts';
 import { ruleFamily } from './route/rule.ts';
 import { statsFamily } from './route/stats.ts';
@@ -25,6 +31,7 @@ function routeFamilies(channel: Channel) {
     link,
     address: addressFamily(channel, indexOf),
     route: routeFamily(channel, indexOf),
+    nexthop: nexthopFamily(channel, indexOf),
     rule: ruleFamily(channel),
     neighbour: neighbourFamily(channel, indexOf),
     fdb: fdbFamily(channel, indexOf),
@@ -34,7 +41,17 @@ function routeFamilies(channel: Channel) {
     qdisc: qdiscFamily(channel, indexOf),
     class: classFamily(channel, indexOf),
     filter: filterFamily(channel, indexOf),
+    netconf: netconfFamily(channel, indexOf),
     netnsid: netnsidFamily(channel),
+  };
+}
+/** Everything that goes over the generic socket. */
+function genericFamilies(channel: Channel) {
+  const family = controller(channel);
+  return {
+    ethtool: ethtoolFamily(channel, family),
+    wireguard: wireguardFamily(channel, family),
+    seg6: seg6Family(channel, family),
   };
 }
 export type Families = ReturnType<typeof routeFamilies>;
@@ -45,6 +62,10 @@ export interface Netns extends Families, Disposable {
   /** How it was found. */
   readonly source: NetnsSource;
   readonly nft: Nft;
+  readonly ethtool: Ethtool;
+  readonly wireguard: Wireguard;
+  /** `ip sr`. */
+  readonly seg6: Seg6;
   readonly sysctl: Sysctl;
   readonly tuntap: Tuntap;
   /**
@@ -86,6 +107,7 @@ function namespaceOf(fd: number, source: NetnsSource): Netns {
     tuntap: tuntapIn(run),
     ...routeFamilies(directChannel(socket('route'))),
     nft: nftFamily(socket('netfilter')),
+    ...genericFamilies(directChannel(socket('generic'))),
     batch(work) {
       const channel = batchChannel(socket('route'));
       work(routeFamilies(channel));

@@ -4,6 +4,18 @@
  */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { controllerMessage } from '../generic/controller.ts';
+import {
+  channelsMessage,
+  coalesceMessage,
+  featuresMessage,
+  linkInfoMessage,
+  linkModesMessage,
+  linkStateMessage,
+  ringsMessage,
+} from '../generic/ethtool.ts';
+import { seg6Message } from '../generic/seg6.ts';
+import { wireguardMessage } from '../generic/wireguard.ts';
 import {
   batchMessage,
   chainMessage,
@@ -16,7 +28,9 @@ import { addressMessage } from '../route/address.ts';
 import { bridgeLinkMessage } from '../route/bridge-vlan.ts';
 import { linkMessage } from '../route/link-table.ts';
 import { neighbourMessage } from '../route/neighbour.ts';
+import { netconfMessage } from '../route/netconf.ts';
 import { netnsidMessage } from '../route/netnsid.ts';
+import { nexthopMessage } from '../route/nexthop.ts';
 import { routeMessage } from '../route/route-table.ts';
 import { ruleMessage } from '../route/rule.ts';
 import { statsMessage } from '../route/stats.ts';
@@ -35,6 +49,8 @@ const messages: Message<unknown, never>[] = [
   neighbourMessage,
   statsMessage,
   netnsidMessage,
+  netconfMessage,
+  nexthopMessage,
   qdiscMessage,
   classMessage,
   filterMessage,
@@ -44,6 +60,16 @@ const messages: Message<unknown, never>[] = [
   nftRuleMessage,
   setMessage,
   elementsMessage,
+  controllerMessage,
+  linkInfoMessage,
+  linkModesMessage,
+  linkStateMessage,
+  featuresMessage,
+  ringsMessage,
+  channelsMessage,
+  coalesceMessage,
+  wireguardMessage,
+  seg6Message,
 ];
 
 const numRuns = Number(process.env['NETLINK_FUZZ_RUNS'] ?? 100);
