@@ -102,6 +102,13 @@ describe('a private cluster', () => {
     expect((await clusterStatus({ name })).nodes[0]?.ready).toBe(true);
   });
 
+  it('starts once when two want it up at the same time', async () => {
+    await clusterDown({ name: other });
+    const results = await Promise.all([clusterUp({ name: other, nodes: 1 }), clusterUp({ name: other, nodes: 1 })]);
+    expect(results.map(({ started }) => started).filter(Boolean)).toEqual([true]);
+    expect((await clusterStatus({ name: other })).nodes[0]?.ready).toBe(true);
+  });
+
   it('comes back when only its supervisor was killed', async () => {
     const { supervisorPid } = await clusterStatus({ name });
     killAll([supervisorPid ?? 0]);

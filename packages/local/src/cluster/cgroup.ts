@@ -50,11 +50,11 @@ async function delegateControllers(root: string, group: string): Promise<void> {
   }
 }
 
-/** Puts this process, and so all that it will start, below the cluster's group. */
-export async function enterCgroup(group: string): Promise<void> {
+/** The file that takes the pid of a process which is to be, with all that it will start, in the cluster's group. */
+export async function cgroupDoor(group: string): Promise<string> {
   const { version, roots } = await observeHierarchies();
   const root = version === 2 ? roots[0] : (roots.find((path) => path.endsWith('/pids')) ?? roots[0]);
-  await writeFile(join(root ?? '', group, 'daemons', 'cgroup.procs'), String(process.pid));
+  return join(root ?? '', group, 'daemons', 'cgroup.procs');
 }
 
 /** Kills everything in the group except this process, and waits until it is gone. */

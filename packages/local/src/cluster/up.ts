@@ -15,7 +15,7 @@ import { ensurePki } from '../pki/files.ts';
 import { withLock } from '../process/lock.ts';
 import { widePath } from '../process/path.ts';
 import { waitFor } from '../process/wait.ts';
-import { ensureCgroups } from './cgroup.ts';
+import { cgroupDoor, ensureCgroups } from './cgroup.ts';
 import { endProcesses } from './down.ts';
 import {
   apiServiceAddress,
@@ -124,11 +124,16 @@ async function pauseArchive(program: string): Promise<string> {
   return out;
 }
 
+/**
+ * In the cluster's group from its first moment, so that `down` finds it whenever we are interrupted. Returns when it has made itself known: before
+ * that, another `up` would take it for what is left of a dead cluster.
+ */
 async function startSupervisor(plan: ClusterPlan, pause: string): Promise<number> {
   await mkdir(plan.logs, { recursive: true });
   const log = openSync(join(plan.logs, 'supervisor.log'), 'w', 0o600);
   const main = join(import.meta.dirname, '..', 'supervisor', 'main.ts');
-  const child = spawn(process.execPath, [main, plan.name, pause], {
+  const enter = ['-c', 'echo $$ > "$1" && shift && exec "$@"', 'sh', await cgroupDoor(plan.cgroup)];
+  const child = spawn('sh', [...enter, process.execPath, main, plan.name, pause], {
     detached: true,
     cwd: '/',
     stdio: ['ignore', log, log],
@@ -140,7 +145,15 @@ async function startSupervisor(plan: ClusterPlan, pause: string): Promise<number
     child.once('error', reject);
   });
   child.unref();
-  return child.pid ?? 0;
+  const pid = child.pid ?? 0;
+  await waitFor(
+    async () => {
+      if (child.exitCode !== null || child.signalCode !== null) throw await failure(plan);
+      return (await readState(plan.dir))?.pid === pid;
+    },
+    { what: 'A sign of the supervisor', timeoutMs: 60_000 },
+  );
+  return pid;
 }
 
 /** Nothing of the shell that happened to start it, such as proxies, reaches the cluster. */
@@ -159,25 +172,20 @@ async function waitUntilReady(
   await waitFor(
     async () => {
       const state = await readState(plan.dir);
-      const alive = state?.pid === pid || (await isOurSupervisor(pid));
-      if (!alive) throw new Unavailable('SUPERVISOR', `The cluster did not start:\n${await lastLog(plan)}`);
-      if (state && state.step !== lastStep) {
+      if (state?.pid !== pid) throw await failure(plan);
+      if (state.step !== lastStep) {
         lastStep = state.step;
         progress?.({ kind: 'step', text: state.step });
       }
-      return state?.phase === 'ready';
+      return state.phase === 'ready';
     },
     { what: `A ready cluster ${plan.name}`, timeoutMs: 300_000, signal },
   );
 }
 
-/** Before it has written its first state there is only its command line to know it by. */
-async function isOurSupervisor(pid: number): Promise<boolean> {
-  const text = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
-  return text.includes('supervisor/main.ts');
-}
-
-async function lastLog(plan: ClusterPlan): Promise<string> {
+async function failure(plan: ClusterPlan): Promise<Unavailable> {
   const text = await readFile(join(plan.logs, 'supervisor.log'), 'utf8').catch(() => '');
-  return text.trim().split('\n').slice(-15).join('\n');
+  const reason =
+    text.trim().split('\n').slice(-15).join('\n') || 'its supervisor was killed, as by taking the cluster down';
+  return new Unavailable('SUPERVISOR', `The cluster did not start: ${reason}`);
 }

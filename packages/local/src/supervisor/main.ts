@@ -4,7 +4,6 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { binaries } from '../binaries/build.ts';
-import { enterCgroup } from '../cluster/cgroup.ts';
 import { endProcesses } from '../cluster/down.ts';
 import { processStartTime, readPlan, type SupervisorState, writeState } from '../cluster/store.ts';
 import { clusterModules } from '../cluster/requirements.ts';
@@ -13,7 +12,6 @@ import { startCluster } from './cluster.ts';
 const [name = '', pauseArchive = ''] = process.argv.slice(2);
 const plan = await readPlan(name);
 if (!plan) throw new Error(`There is no cluster ${name}`);
-await enterCgroup(plan.cgroup);
 const built = await binaries({ modules: clusterModules });
 
 const state: SupervisorState = {
