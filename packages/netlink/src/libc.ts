@@ -116,9 +116,11 @@ export function mount(source: string, target: string, flags: number): void {
 
 /** An integer option. Returns whether the kernel took it, because several options exist only in newer kernels. */
 export function setIntegerOption(fd: number, level: number, name: number, value: number): boolean {
-  const bytes = Uint8Array.from(new Uint8Array(Int32Array.of(value).buffer));
-  return setsockoptC(fd, level, name, bytes, 4) === 0;
+  optionValue[0] = value;
+  return setsockoptC(fd, level, name, optionBytes, 4) === 0;
 }
+const optionValue = new Int32Array(1);
+const optionBytes = new Uint8Array(optionValue.buffer);
 
 /** Bytes received (more than the buffer holds if the datagram was cut, with MSG_TRUNC), or the negative errno. */
 export function recv(fd: number, buffer: Uint8Array, flags: number): number {

@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readlinkSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { open, type Netns } from './namespace.ts';
 import { unpinNetns } from './netns.ts';
@@ -75,6 +76,17 @@ describe('run', () => {
     expect(own()).toBe(outside);
     expect(() => netns.run(fail)).toThrow('in there');
     expect(own()).toBe(outside);
+  });
+
+  it('ends the process that cannot come back', async () => {
+    const child = spawn(process.execPath, [fileURLToPath(new URL('./testing/stranded.ts', import.meta.url))]);
+    let [out, err] = ['', ''];
+    child.stdout.on('data', (chunk) => (out += String(chunk)));
+    child.stderr.on('data', (chunk) => (err += String(chunk)));
+    const [, signal] = (await once(child, 'close')) as [number | null, string | null];
+    expect(signal).toBe('SIGABRT');
+    expect(out).toBe('');
+    expect(err).toContain('Cannot return to the own network namespace');
   });
 
   it('does not go from one namespace into another', () => {

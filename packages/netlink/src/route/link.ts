@@ -44,7 +44,10 @@ export interface LinkSettings extends Plain {
 
 type OfKind = { [K in Kind]: { readonly kind: K; readonly data?: InOf<Tables[K]> | undefined } }[Kind];
 
-/** The other end. It cannot be brought up while it is made: the kernel answers ENOTCONN. */
+/**
+ * The other end. It cannot be brought up while it is made (the kernel answers ENOTCONN), and its `index` is taken only if the link's own
+ * is given, too.
+ */
 export type PeerSettings = Omit<LinkSettings, 'up'>;
 
 interface Veth {
@@ -142,13 +145,18 @@ export function linkFamily(channel: Channel) {
     });
 
   return {
-    /** Makes a link and returns its index; 0 in a batch or for another namespace, where you may choose the `index`. */
+    /** Makes a link and returns its index; 0 in a batch or for another namespace, unless you chose the `index`. */
     add(link: LinkAdd): number {
-      const flags = NLM_F_CREATE | NLM_F_EXCL | NLM_F_ECHO;
+      const known = link.index !== undefined || channel.collects;
+      const flags = NLM_F_CREATE | NLM_F_EXCL | (known ? 0 : NLM_F_ECHO);
       const made = request('link.add', RTM_NEWLINK, flags, linkMessage, body(link));
+      if (known) {
+        channel.run(made);
+        return link.index ?? 0;
+      }
       const echoed = channel.runFor(made, (_, r, start) => r.view.getInt32(start + 4, LITTLE));
-      if (echoed !== 0 || channel.collects || link.netns !== undefined) return echoed;
-      return link.index ?? indexOf(link.name); // vxlan and kernels before 6.2 do not echo
+      if (echoed !== 0 || link.netns !== undefined) return echoed;
+      return indexOf(link.name); // vxlan and kernels before 6.2 do not echo
     },
     set(ref: LinkRef, change: LinkChange): void {
       const found = typeof ref === 'number' ? { index: ref } : nameOrIndex(ref, change);

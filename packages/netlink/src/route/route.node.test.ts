@@ -301,7 +301,9 @@ describe('bridge', () => {
     expect(shown).toContainEqual(
       expect.objectContaining({ mac: '00:00:00:00:00:00', dst: '10.1.0.8', port: 4790, vni: 11 }),
     );
-    expect(shown.filter((entry) => entry['mac'] === '02:00:00:00:00:02')).toHaveLength(2);
+    const both = shown.filter((entry) => entry['mac'] === '02:00:00:00:00:02');
+    expect(both).toContainEqual(expect.objectContaining({ master: 'br0', state: 'static' }));
+    expect(both).toContainEqual(expect.objectContaining({ dst: '10.1.0.8' }));
 
     tool(ns, 'bridge fdb append 02:00:00:00:00:03 dev vx dst 10.1.0.9 self static');
     expect(ns.fdb.list({ link: 'vx' })).toContainEqual(
@@ -329,7 +331,9 @@ describe('bridge', () => {
       vlans: [
         { vlan: 1, flags: ['Egress Untagged'] },
         { vlan: 5, flags: ['PVID', 'Egress Untagged'] },
-        { vlan: 10, vlanEnd: 12 },
+        { vlan: 10 },
+        { vlan: 11 },
+        { vlan: 12 },
       ],
     });
     expect(shown.find((one) => one['ifname'] === 'br0')).toMatchObject({
