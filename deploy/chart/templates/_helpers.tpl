@@ -1,0 +1,38 @@
+{{/* One installation serves a cluster, and its policies are for the whole of it: names are fixed, a second release is refused by Helm. */}}
+
+{{- define "podloom.labels" -}}
+app.kubernetes.io/name: podloom
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/part-of: podloom
+helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+{{- end }}
+
+{{- define "podloom.image" -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end }}
+
+{{/* Replaces the pods when the image changed although its name did not. */}}
+{{- define "podloom.podAnnotations" -}}
+{{- with .Values.image.digest }}
+podnetwork.opdev.io/image-digest: {{ . | quote }}
+{{- end }}
+{{- end }}
+
+{{- define "podloom.operatorUser" -}}
+system:serviceaccount:{{ .Release.Namespace }}:podloom-operator
+{{- end }}
+
+{{- define "podloom.agentUser" -}}
+system:serviceaccount:{{ .Release.Namespace }}:podloom-agent
+{{- end }}
+
+{{/* Of a container that needs nothing of its node: the level "restricted" of Pod Security. */}}
+{{- define "podloom.restricted" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+runAsNonRoot: true
+capabilities: { drop: [ALL] }
+seccompProfile: { type: RuntimeDefault }
+{{- end }}
