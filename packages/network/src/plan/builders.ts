@@ -73,7 +73,7 @@ const anyWish = (n: number): fc.Arbitrary<PodInterface> =>
         addresses: hosts
           .map((host) => `192.168.${net}.${host - (host % 5) + n}/24`)
           .filter((a, i, all) => all.indexOf(a) === i)
-          .concat(six ? [`fd00:${net}::${n}${hosts.length}/64`] : []),
+          .concat(six ? [`fd00:${net}::a${n}${hosts.length}/64`] : []),
         mtuBytes,
         macAddress: mac,
         alias,

@@ -159,6 +159,17 @@ describe('planPod', () => {
     expect(after.node.links.map(({ name }) => name)).toEqual(['pcbr0', 'hpc077']);
   });
 
+  it('does not take over a link that belongs to another interface of the pod, though it has the wanted name', () => {
+    const before = seen();
+    const running = settle(desire([wish()], before), before);
+    const other = wish({ key: 'podconfig/a/other' });
+    const names = new Map([[other.key, { pod: 'pc02841804', node: 'hpc02841804' }]]);
+    expect(brief(planPod({ ...desire([other], running), names }, running).steps).slice(0, 2)).toEqual([
+      'deleteLink hpc02841804',
+      'createVeth hpc02841804',
+    ]);
+  });
+
   it('keeps the names of a link that runs when the process id is another', () => {
     const before = seen();
     const running = settle(desire([wish()], before), before);
@@ -269,7 +280,57 @@ function foreignPart(namespace: ObservedNamespace | undefined): unknown {
   };
 }
 
+/** What the pod has on a link, said without the planner's help. */
+function shownIn(
+  { node, pod }: Observed,
+  { name, hostName }: { name?: string | undefined; hostName?: string | undefined },
+): unknown {
+  const podEnd = pod?.links.find((entry) => entry.name === name);
+  const nodeEnd = node.links.find((entry) => entry.name === hostName);
+  return {
+    up: [podEnd?.up, nodeEnd?.up],
+    mtuBytes: [podEnd?.mtuBytes, nodeEnd?.mtuBytes],
+    bridge: node.links.find(({ index }) => index === nodeEnd?.master)?.name,
+    flags: nodeEnd?.portFlags,
+    alias: podEnd?.alias,
+    addresses: pod?.addresses.flatMap((entry) => (entry.link === podEnd?.index ? entry.address : [])).toSorted(),
+    routes: pod?.routes.flatMap((route) => (route.link === podEnd?.index ? route.to : [])),
+    entries: node.fdb.flatMap((entry) => (entry.link === nodeEnd?.index ? entry.mac : [])),
+    filters: node.filters.filter((filter) => filter.link === nodeEnd?.index).length,
+  };
+}
+
 describe('any plan of a pod', () => {
+  it('gives every interface that can be had exactly what it asked for', () => {
+    let had = 0;
+    fc.assert(
+      fc.property(anyWishes, anyWishes, anyForeign, (first, second, before) => {
+        const between = settle(desire(first, before), before);
+        const after = settle(desire(second, between), between);
+        const statuses = planPod(desire(second, after), after).interfaces;
+        const refused = statuses.filter(({ state }) => state !== 'Attached');
+        expect(refused.filter(({ state, reason }) => state !== 'Failed' || !reason?.endsWith('Taken'))).toEqual([]);
+        for (const status of statuses.filter(({ state }) => state === 'Attached')) {
+          const wanted = second.find(({ key }) => key === status.key)!;
+          had += 1;
+          const mtuBytes = wanted.mtuBytes ?? 1500;
+          expect(shownIn(after, status)).toEqual({
+            up: [true, true],
+            mtuBytes: [mtuBytes, mtuBytes],
+            bridge: wanted.bridge?.device,
+            flags: { learning: false, flood: false },
+            alias: wanted.alias ?? podMark(podUid, wanted.key),
+            addresses: wanted.addresses.toSorted(),
+            routes: wanted.routes.map(({ to }) => to),
+            entries: [status.macAddress],
+            filters: 1,
+          });
+        }
+      }),
+    );
+    expect(had).toBeGreaterThan(20);
+  });
+
   it('leaves nothing to do once it was carried out', () => {
     fc.assert(
       fc.property(anyWishes, anyWishes, anyForeign, (first, second, before) => {
