@@ -1,6 +1,7 @@
 /** Linux networking for Node: every public name. */
 export { open } from './namespace.ts';
-export type { Families, Netns } from './namespace.ts';
+export type { Netns } from './namespace.ts';
+export type { Families } from './families.ts';
 export { unpinNetns } from './netns.ts';
 export type { NetnsSource } from './netns.ts';
 export { isNetlinkError, NetlinkError } from './wire/error.ts';

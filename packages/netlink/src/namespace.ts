@@ -1,4 +1,5 @@
 /** The door to a namespace: its sockets, and the verbs of `ip(8)` on them. */
+import { RouteFamilies, type Families } from './families.ts';
 import { controller } from './generic/controller.ts';
 import { ethtoolFamily, type Ethtool } from './generic/ethtool.ts';
 import { seg6Family, type Seg6 } from './generic/seg6.ts';
@@ -6,55 +7,11 @@ import { wireguardFamily, type Wireguard } from './generic/wireguard.ts';
 import { close as closeFd } from './libc.ts';
 import { nftFamily, type Nft } from './netfilter/nft.ts';
 import { inNetns, openNetns, type NetnsSource } from './netns.ts';
-import { addressFamily } from './route/address.ts';
-import { vlanFamily } from './route/bridge-vlan.ts';
 import { batchChannel, directChannel, type Channel } from './route/channel.ts';
-import { linkFamily } from './route/link.ts';
-import { fdbFamily, neighbourFamily } from './route/neighbour.ts';
-import { netconfFamily } from './route/netconf.ts';
-import { netnsidFamily } from './route/netnsid.ts';
-import { nexthopFamily } from './route/nexthop.ts';
-import { routeFamily } from './route/route.ts';
-import { ruleFamily } from './route/rule.ts';
-import { statsFamily } from './route/stats.ts';
 import { sysctlIn, type Sysctl } from './sysctl.ts';
-import { filterFamily } from './tc/filter.ts';
-import { classFamily, qdiscFamily } from './tc/qdisc.ts';
 import { tuntapIn, type Tuntap } from './tuntap.ts';
+import { NetlinkError } from './wire/error.ts';
 import { openSocket, Socket, type Protocol } from './wire/socket.ts';
-
-/** Everything that goes over the route socket. Made for a channel, so that the same verbs serve direct and batched use. */
-function routeFamilies(channel: Channel) {
-  const link = linkFamily(channel);
-  const { indexOf } = link;
-  return {
-    link,
-    address: addressFamily(channel, indexOf),
-    route: routeFamily(channel, indexOf),
-    nexthop: nexthopFamily(channel, indexOf),
-    rule: ruleFamily(channel),
-    neighbour: neighbourFamily(channel, indexOf),
-    fdb: fdbFamily(channel, indexOf),
-    /** The VLAN table of bridges: `bridge vlan`. */
-    vlan: vlanFamily(channel, indexOf),
-    stats: statsFamily(channel, indexOf),
-    qdisc: qdiscFamily(channel, indexOf),
-    class: classFamily(channel, indexOf),
-    filter: filterFamily(channel, indexOf),
-    netconf: netconfFamily(channel, indexOf),
-    netnsid: netnsidFamily(channel),
-  };
-}
-/** Everything that goes over the generic socket. */
-function genericFamilies(channel: Channel) {
-  const family = controller(channel);
-  return {
-    ethtool: ethtoolFamily(channel, family),
-    wireguard: wireguardFamily(channel, family),
-    seg6: seg6Family(channel, family),
-  };
-}
-export type Families = ReturnType<typeof routeFamilies>;
 
 export interface Netns extends Families, Disposable {
   /** Descriptor of the namespace; for `netns:` of a link that moves here. */
@@ -81,41 +38,117 @@ export interface Netns extends Families, Disposable {
 /** Opens a namespace; `open()` is the process's own. Close it, or bind it with `using`. */
 export function open(source: NetnsSource = { own: true }): Netns {
   const fd = openNetns(source, netnsidOfFd);
-  return namespaceOf(fd, source);
+  return new OpenNetns(new Sockets(fd), source);
 }
 
-function namespaceOf(fd: number, source: NetnsSource): Netns {
-  const sockets = new Map<Protocol, Socket>();
-  const socket = (protocol: Protocol): Socket => {
-    let found = sockets.get(protocol);
+/** The descriptors that an open namespace holds. A closed one must not be used: its numbers may be somebody else's by then. */
+class Sockets {
+  readonly fd: number;
+  readonly #made = new Map<Protocol, Socket>();
+  #closed = false;
+
+  constructor(fd: number) {
+    this.fd = fd;
+  }
+
+  of(protocol: Protocol): Socket {
+    let found = this.#made.get(protocol);
     if (found === undefined) {
-      found = new Socket(() => inNetns(fd, () => openSocket(protocol)));
-      sockets.set(protocol, found);
+      found = new Socket(() => this.inside(() => openSocket(protocol)));
+      this.#made.set(protocol, found);
     }
     return found;
-  };
-  const close = (): void => {
-    for (const one of sockets.values()) one.close();
-    sockets.clear();
-    closeFd(fd);
-  };
-  const run: Netns['run'] = (work) => inNetns(fd, work);
+  }
+
+  inside<T>(work: () => T extends Promise<unknown> ? never : T): T {
+    if (this.#closed) throw new NetlinkError('netns', 9, { kernelMessage: 'this namespace was closed' });
+    return inNetns(this.fd, work);
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    for (const socket of this.#made.values()) socket.close();
+    closeFd(this.fd);
+  }
+}
+
+interface Made {
+  nft?: Nft;
+  generic?: ReturnType<typeof genericFamilies>;
+  sysctl?: Sysctl;
+  tuntap?: Tuntap;
+}
+
+class OpenNetns extends RouteFamilies implements Netns {
+  readonly source: NetnsSource;
+  readonly #sockets: Sockets;
+  readonly #made: Made = {};
+
+  constructor(sockets: Sockets, source: NetnsSource) {
+    super(directChannel(sockets.of('route')));
+    this.#sockets = sockets;
+    this.source = source;
+  }
+
+  get fd(): number {
+    return this.#sockets.fd;
+  }
+
+  get nft(): Nft {
+    return (this.#made.nft ??= nftFamily(this.#sockets.of('netfilter')));
+  }
+
+  get ethtool(): Ethtool {
+    return this.#generic.ethtool;
+  }
+
+  get wireguard(): Wireguard {
+    return this.#generic.wireguard;
+  }
+
+  get seg6(): Seg6 {
+    return this.#generic.seg6;
+  }
+
+  get sysctl(): Sysctl {
+    return (this.#made.sysctl ??= sysctlIn((work) => this.run(work)));
+  }
+
+  get tuntap(): Tuntap {
+    return (this.#made.tuntap ??= tuntapIn((work) => this.run(work)));
+  }
+
+  batch(work: (families: Families) => void): void {
+    const channel = batchChannel(this.#sockets.of('route'));
+    work(new RouteFamilies(channel));
+    channel.flush();
+  }
+
+  run<T>(work: () => T extends Promise<unknown> ? never : T): T {
+    return this.#sockets.inside(work);
+  }
+
+  close(): void {
+    this.#sockets.close();
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  get #generic() {
+    return (this.#made.generic ??= genericFamilies(directChannel(this.#sockets.of('generic'))));
+  }
+}
+
+/** Everything that goes over the generic socket: these share the numbers that the kernel gave the families. */
+function genericFamilies(channel: Channel) {
+  const family = controller(channel);
   return {
-    fd,
-    source,
-    sysctl: sysctlIn(run),
-    tuntap: tuntapIn(run),
-    ...routeFamilies(directChannel(socket('route'))),
-    nft: nftFamily(socket('netfilter')),
-    ...genericFamilies(directChannel(socket('generic'))),
-    batch(work) {
-      const channel = batchChannel(socket('route'));
-      work(routeFamilies(channel));
-      channel.flush();
-    },
-    run,
-    close,
-    [Symbol.dispose]: close,
+    ethtool: ethtoolFamily(channel, family),
+    wireguard: wireguardFamily(channel, family),
+    seg6: seg6Family(channel, family),
   };
 }
 

@@ -68,6 +68,17 @@ describe('open', () => {
   });
 });
 
+describe('close', () => {
+  it('can be said twice, and ends every use', () => {
+    const netns = open({ create: true });
+    netns.link.list();
+    netns.close();
+    netns.close();
+    expect(() => netns.link.list()).toThrow('this namespace was closed');
+    expect(() => netns.run(own)).toThrow('EBADF');
+  });
+});
+
 describe('run', () => {
   it('is inside for the time of the work, also when that fails', () => {
     using netns = open({ create: true });
