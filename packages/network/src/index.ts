@@ -1,5 +1,7 @@
 /** The door of the package. It runs in the browser: no Node built-ins behind it. */
 export { withAddresses } from './compose/composed.ts';
+export { declaredNetworks } from './compose/declared.ts';
+export type { DeclaredNetwork } from './compose/declared.ts';
 export { bridgeDevices, bridgeNamings, namingKey } from './compose/devices.ts';
 export type { BridgeNaming } from './compose/devices.ts';
 export { bridgeConflicts, composePod } from './compose/pod.ts';
@@ -14,6 +16,7 @@ export type {
   PodIdentity,
 } from './compose/composed.ts';
 export { drawPod } from './explain/draw.ts';
+export { previewPod, type Preview, type PreviewInput } from './explain/preview.ts';
 export { describePlan } from './explain/plan.ts';
 export { describeStep } from './explain/step.ts';
 export { allocate, coolDownMs } from './ipam/allocate.ts';

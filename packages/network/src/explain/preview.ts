@@ -1,0 +1,178 @@
+/**
+ * What would happen to a pod: composed, addressed and planned as the operator and the agent would do it, against what the agent last
+ * reported. Nothing is changed, and no address is taken.
+ */
+import type { IPPool, PodNetwork, PodNetworkSpec } from '@podloom/api';
+import {
+  type AddressRequest,
+  type ComposeConflict,
+  type ComposedInterface,
+  type PodIdentity,
+  withAddresses,
+} from '../compose/composed.ts';
+import { composePod } from '../compose/pod.ts';
+import type { Sources } from '../compose/wishes.ts';
+import { allocate } from '../ipam/allocate.ts';
+import { poolFor, poolsOf } from '../ipam/pools.ts';
+import type { LinkNames } from '../plan/desired.ts';
+import { emptyNamespace, type Observed, type ObservedLink } from '../plan/observed.ts';
+import { planPod } from '../plan/pod.ts';
+import { simulate } from '../plan/simulate.ts';
+import type { Step } from '../plan/step.ts';
+
+export interface PreviewInput {
+  readonly pod: PodIdentity;
+  /** All sources of the pod's namespace, as they would be. */
+  readonly sources: Sources;
+  /** As it is now; absent where the pod has none. */
+  readonly current?: PodNetwork | undefined;
+  /** Pools of the namespace. */
+  readonly pools: readonly IPPool[];
+  /** From `bridgeDevices`. */
+  readonly devices: ReadonlyMap<string, string>;
+  readonly now: string;
+}
+
+export interface Preview {
+  readonly steps: readonly Step[];
+  readonly conflicts: readonly ComposeConflict[];
+  /** Why an interface would not come. */
+  readonly problems: readonly string[];
+}
+
+export function previewPod({ pod, sources, current, pools, devices, now }: PreviewInput): Preview {
+  const composed = composePod(pod, sources, devices);
+  const problems: string[] = [];
+  let left = pools;
+  const interfaces = composed.interfaces.flatMap((one) => {
+    const given = giveAddresses(one, pod, left, now);
+    if (typeof given === 'string') {
+      problems.push(`${one.interface.key}: ${given}`);
+      return [];
+    }
+    left = given.pools;
+    return [withAddresses(one, given.addresses)];
+  });
+  const { primary } = composed;
+  const spec = { podUid: pod.uid, interfaces, ...(primary === undefined ? {} : { primary }) };
+  const observed = reportedWorld(current, primary ?? current?.spec.primary);
+  const plan = planPod(
+    {
+      namespace: pod.namespace,
+      spec,
+      names: namesOf(spec, current),
+      // Recording comes before changing; a preview has recorded already.
+      primaryBefore: { ...primaryReport(primary), ...current?.status?.primary?.before },
+    },
+    observed,
+  );
+  const failed = plan.interfaces.filter(({ state }) => state === 'Failed');
+  problems.push(...failed.map(({ key, message, reason }) => `${key}: ${message ?? reason ?? 'not possible'}`));
+  const isKnown = current?.status?.primary !== undefined;
+  return {
+    steps: plan.steps.map((step) => (isKnown ? step : withoutGuess(step))),
+    conflicts: composed.conflicts,
+    problems,
+  };
+}
+
+function giveAddresses(
+  { interface: { key }, requests }: ComposedInterface,
+  pod: PodIdentity,
+  pools: readonly IPPool[],
+  now: string,
+): { addresses: string[]; pools: readonly IPPool[] } | string {
+  const addresses: string[] = [];
+  let left = pools;
+  for (const request of requests) {
+    const wanted = {
+      podName: pod.name,
+      podUid: pod.uid,
+      interfaceKey: key,
+      nodeName: pod.nodeName,
+      address: request.address,
+    };
+    const candidates = poolsFor(request, left);
+    const { changed, results } = allocate(candidates, [wanted], now);
+    const [result] = results;
+    if (!result || 'failed' in result) return result?.message ?? 'no address';
+    addresses.push(result.address);
+    const names = new Set(changed.map(({ metadata }) => metadata.name));
+    left = [...left.filter(({ metadata }) => !names.has(metadata.name)), ...changed];
+  }
+  return { addresses, pools: left };
+}
+
+/** The pools that there are, or the first that the operator would make. */
+function poolsFor(range: AddressRequest, pools: readonly IPPool[]): IPPool[] {
+  const there = pools.filter(({ spec }) => spec.network === range.network && spec.cidr === range.cidr);
+  const fitting = range.address === undefined ? poolsOf(range, 1) : [poolFor(range, range.address) ?? []].flat();
+  const names = new Set(there.map(({ metadata }) => metadata.name));
+  const needed = range.address === undefined && there.length > 0 ? [] : fitting.filter(({ name }) => !names.has(name));
+  return [
+    ...there,
+    ...needed.map(({ name, spec }) => ({
+      apiVersion: 'podnetwork.opdev.io/v1alpha1',
+      kind: 'IPPool',
+      metadata: { name },
+      spec,
+    })),
+  ];
+}
+
+/** Names that were chosen; of links that are not there yet, the process id is not known before the agent has looked. */
+function namesOf(
+  { interfaces }: Pick<PodNetworkSpec, 'interfaces'>,
+  current: PodNetwork | undefined,
+): Map<string, LinkNames> {
+  const recorded = new Map(current?.status?.interfaces?.map((entry) => [entry.key, entry]));
+  const pid = current?.status?.podPid ?? '<pid>';
+  return new Map(
+    interfaces.map(({ key, name, namePrefix }) => {
+      const entry = recorded.get(key);
+      const pod = entry?.name ?? name ?? `${namePrefix ?? ''}${pid}`;
+      return [key, { pod, node: entry?.hostName ?? `h${pod}` }];
+    }),
+  );
+}
+
+/** The kernel as the agent reported it: what is attached was made by the same plan. */
+function reportedWorld(current: PodNetwork | undefined, primary: PodNetworkSpec['primary']): Observed {
+  const observed = { node: emptyNamespace, pod: { ...emptyNamespace, links: primaryLinks(primary, current) } };
+  if (!current) return observed;
+  const attached = new Set(current.status?.interfaces?.flatMap(({ key, state }) => (state === 'Attached' ? key : [])));
+  const spec = {
+    podUid: current.spec.podUid,
+    interfaces: current.spec.interfaces.filter(({ key }) => attached.has(key)),
+  };
+  const namespace = current.metadata.namespace ?? '';
+  return simulate(planPod({ namespace, spec, names: namesOf(spec, current) }, observed).steps, observed);
+}
+
+function primaryLinks(primary: PodNetworkSpec['primary'], current: PodNetwork | undefined): ObservedLink[] {
+  if (!primary) return [];
+  const { before, applied } = current?.status?.primary ?? {};
+  const known = { ...before, ...applied };
+  return [
+    {
+      index: 2,
+      name: primary.interfaceName,
+      group: 0,
+      up: true,
+      mtuBytes: known.mtuBytes ?? 0,
+      txQueueLength: known.txQueueLength ?? 0,
+    },
+  ];
+}
+
+/** Stands for "whatever it is now" where the agent has not reported it. */
+const primaryReport = (primary: PodNetworkSpec['primary']) => ({
+  ...(primary?.mtuBytes === undefined ? {} : { mtuBytes: 0 }),
+  ...(primary?.txQueueLength === undefined ? {} : { txQueueLength: 0 }),
+});
+
+function withoutGuess(step: Step): Step {
+  if (step.do !== 'setLink' || step.was === undefined || step.key !== undefined) return step;
+  const { was: _unknown, ...rest } = step;
+  return rest;
+}
