@@ -1,0 +1,192 @@
+/**
+ * `make deploy` and `make undeploy`: the chart on the current kubectl context, or off it. `installChart` and `removeChart` are the same for
+ * who has a kubeconfig at hand (`make up`, the tests). Everything here can be repeated.
+ */
+import { execFile } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { binaries, clusterLoad, clusterNames, clusterStatus } from '@podloom/local';
+
+const root = join(import.meta.dirname, '..');
+const release = 'podloom';
+export const chartNamespace = 'podloom-system';
+export const chartFolder = join(root, 'deploy/chart');
+/** That the namespace was made here, and may go with the chart. */
+const ours = 'app.kubernetes.io/part-of=podloom';
+
+export interface InstallOptions {
+  /** Left out, whatever kubectl uses by itself. */
+  readonly kubeconfig?: string | undefined;
+  /** As NAME:TAG. */
+  readonly image: string;
+  /** Of that image: pods are replaced when it changes, although the name does not. */
+  readonly digest?: string | undefined;
+  /** Values of the chart by their path: { 'operator.replicas': 1 }. */
+  readonly set?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** Installs or upgrades, and returns when operator and agents are ready. */
+export async function installChart({ kubeconfig, image, digest = '', set = {} }: InstallOptions): Promise<void> {
+  const { kubectl, helm } = await tools(kubeconfig);
+  await demandCluster(kubectl);
+  await ensureNamespace(kubectl);
+  const at = image.lastIndexOf(':');
+  if (at <= image.lastIndexOf('/')) throw new Error(`"${image}" has no tag: write NAME:TAG`);
+  const values = { 'image.repository': image.slice(0, at), 'image.tag': image.slice(at + 1), 'image.digest': digest };
+  const sets = Object.entries({ ...values, ...set }).flatMap(([path, value]) => [
+    '--set-json',
+    `${path}=${JSON.stringify(value)}`,
+  ]);
+  // CRDs may be there already, from an earlier installation or by hand.
+  const options = ['--namespace', chartNamespace, '--take-ownership', '--wait', '--timeout=5m', ...sets];
+  try {
+    await helm('upgrade', '--install', release, chartFolder, ...options);
+    // Helm is content when three of four agents are ready.
+    await kubectl('rollout', 'status', 'daemonset/podloom-agent', `--namespace=${chartNamespace}`, '--timeout=3m');
+  } catch (error) {
+    const state = await kubectl('get', 'pods', `--namespace=${chartNamespace}`, '--output=wide').catch(messageOf);
+    const why = `To see why: kubectl -n ${chartNamespace} describe pods; kubectl -n ${chartNamespace} logs POD`;
+    throw new Error(`${messageOf(error)}\n\n${state}\n${why}`, { cause: error });
+  }
+}
+
+export interface RemoveOptions {
+  readonly kubeconfig?: string | undefined;
+  /** Also the kinds, and with them every object of theirs that people wrote. */
+  readonly crds?: boolean | undefined;
+}
+
+/** Takes back what was configured, then what was installed. Returns false where nothing was. */
+export async function removeChart({ kubeconfig, crds = false }: RemoveOptions = {}): Promise<boolean> {
+  const { kubectl, helm } = await tools(kubeconfig);
+  await demandCluster(kubectl);
+  const found = await helm('list', '--all', '--short', '--filter', `^${release}$`, '--namespace', chartNamespace);
+  const isThere = found.trim() !== '';
+  if (isThere) {
+    try {
+      await helm('uninstall', release, '--namespace', chartNamespace, '--wait', '--timeout=5m');
+    } catch (error) {
+      const log = await kubectl('logs', 'job/podloom-withdraw', `--namespace=${chartNamespace}`).catch(messageOf);
+      const way = `Nothing was uninstalled. To leave behind what cannot be taken back: helm uninstall ${release} -n ${chartNamespace} --no-hooks`;
+      throw new Error(`${messageOf(error)}\n\n${log}\n${way}`, { cause: error });
+    }
+    await kubectl('delete', 'namespace', `--selector=${ours},kubernetes.io/metadata.name=${chartNamespace}`, '--wait');
+  }
+  if (crds) await kubectl('delete', 'customresourcedefinitions', `--selector=${ours}`, '--wait');
+  return isThere;
+}
+
+type Tool = (...args: string[]) => Promise<string>;
+
+async function tools(kubeconfig: string | undefined): Promise<{ kubectl: Tool; helm: Tool }> {
+  const built = await binaries({ modules: ['kubernetes', 'helm'] });
+  const env = kubeconfig === undefined ? process.env : { ...process.env, KUBECONFIG: kubeconfig };
+  const tool =
+    (name: string): Tool =>
+    (...args) =>
+      run(built.path(name), args, env);
+  return { kubectl: tool('kubectl'), helm: tool('helm') };
+}
+
+function run(program: string, args: string[], env: NodeJS.ProcessEnv): Promise<string> {
+  return new Promise((resolve, reject) => {
+    execFile(program, args, { env, maxBuffer: 64 << 20 }, (error, stdout, stderr) => {
+      if (error) reject(new Error(stderr.trim() || error.message, { cause: error }));
+      else resolve(stdout);
+    });
+  });
+}
+
+async function demandCluster(kubectl: Tool): Promise<void> {
+  try {
+    await kubectl('get', '--raw=/readyz', '--request-timeout=10s');
+  } catch (cause) {
+    const context = await kubectl('config', 'current-context').catch(() => '');
+    const which =
+      context.trim() === '' ? 'kubectl has no current context' : `context ${context.trim()} does not answer`;
+    const way = 'Choose another with kubectl config use-context or KUBECONFIG, or make a private cluster: make up';
+    throw new Error(`No cluster: ${which} (${messageOf(cause).split('\n')[0]}).\n${way}`, { cause });
+  }
+}
+
+/** Agents use the node's network and process ids, which Pod Security lets only namespaces of this level do. */
+async function ensureNamespace(kubectl: Tool): Promise<void> {
+  const found = await kubectl('get', 'namespace', chartNamespace, '--ignore-not-found', '--output=name');
+  if (found.trim() !== '') return;
+  await kubectl('create', 'namespace', chartNamespace);
+  await kubectl('label', 'namespace', chartNamespace, ours, 'pod-security.kubernetes.io/enforce=privileged');
+}
+
+/** The private cluster of this machine that the current context leads to. */
+async function privateCluster(kubectl: Tool): Promise<string | undefined> {
+  const server = await kubectl('config', 'view', '--minify', '--output=jsonpath={.clusters[0].cluster.server}');
+  for (const name of await clusterNames()) {
+    if ((await clusterStatus({ name })).addresses.apiServer === server.trim()) return name;
+  }
+  return undefined;
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+interface Archive {
+  readonly file: string;
+  readonly name: string;
+  readonly digest: string;
+}
+
+function archive(file: string): Archive {
+  const path = join(root, 'dist', file);
+  if (!existsSync(`${path}.json`)) throw new Error(`dist/${file} is not there; build it with: make image`);
+  const { name, digest } = JSON.parse(readFileSync(`${path}.json`, 'utf8')) as { name: string; digest: string };
+  return { file: path, name, digest };
+}
+
+async function deploy(image: string | undefined): Promise<void> {
+  const { kubectl } = await tools(undefined);
+  await demandCluster(kubectl);
+  if (image !== undefined) return installChart({ image });
+  const product = archive('podloom-image.tar');
+  const sample = archive('tools-image.tar');
+  const cluster = await privateCluster(kubectl);
+  if (cluster === undefined) {
+    throw new Error(
+      `This cluster cannot have ${product.name} by itself: it is no private one of this machine. Push dist/podloom-image.tar to a registry ` +
+        `(such as: skopeo copy oci-archive:dist/podloom-image.tar docker://REGISTRY/podloom:TAG), then: make deploy IMAGE=REGISTRY/podloom:TAG`,
+    );
+  }
+  for (const { file, name } of [product, sample]) {
+    console.log(`Loading ${name} on the nodes of ${cluster}`);
+    await clusterLoad({ name: cluster, archive: file });
+  }
+  await installChart({
+    image: product.name,
+    digest: product.digest,
+    set: { 'sampleDeployment.image': sample.name },
+  });
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({ options: { remove: { type: 'boolean' }, crds: { type: 'boolean' } } });
+  try {
+    if (values.remove) {
+      const isGone = await removeChart({ crds: values.crds });
+      console.log(
+        isGone
+          ? 'Podloom is uninstalled; nothing of it is left in pods or on nodes.'
+          : 'Podloom is not installed here.',
+      );
+      if (!values.crds) {
+        console.log(
+          'Its kinds and what people wrote stay; to remove them as well: node tools/deploy.ts --remove --crds',
+        );
+      }
+    } else {
+      await deploy(process.env['IMAGE'] || undefined);
+      console.log(`Podloom runs in ${chartNamespace}. To grant it to a namespace, see docs/guides/install.md.`);
+    }
+  } catch (error) {
+    console.error(`deploy: ${messageOf(error)}`);
+    process.exitCode = 1;
+  }
+}
