@@ -90,6 +90,29 @@ describe('nf_tables', () => {
     expect(seen('in')).toEqual(seen('theirs'));
   });
 
+  it('drops what comes from outside a set, counts it, and lets it in once it is a member', () => {
+    base();
+    ns.nft.transaction((t) =>
+      t.addRule({
+        ...place,
+        expressions: [...match.protocol('icmp'), ...match.source('ip', '!=', '@vteps'), counter, verdict.drop],
+      }),
+    );
+    using far = open({ create: true });
+    ns.link.set('v1', { netns: far });
+    ns.address.add({ link: 'v0', address: '10.0.0.1/24' });
+    far.address.add({ link: 'v1', address: '10.0.0.2/24' });
+    ns.link.set('v0', { up: true });
+    far.link.set('v1', { up: true });
+    expect(() => tool(far, 'ping -n -c 2 -i 0.2 -W 1 10.0.0.1')).toThrow('Command failed');
+    const counted = () =>
+      ns.nft.rules(place).flatMap(({ expressions }) => expressions.filter((one) => one.name === 'counter'));
+    expect(counted()).toMatchObject([{ data: { packets: 2n } }]);
+    ns.nft.transaction((t) => t.addElements(vteps, ['10.0.0.2']));
+    expect(tool(far, 'ping -n -c 1 -W 5 10.0.0.1')).toContain(' 0% packet loss');
+    expect(counted()).toMatchObject([{ data: { packets: 2n } }]);
+  });
+
   it('limits broadcasts where a link takes frames in', () => {
     ns.nft.transaction((t) => {
       t.addTable({ family: 'netdev', name: 'guard' });

@@ -56,14 +56,15 @@ function parseOne(type: NftType, text: string): Uint8Array {
   else if (type === 'ether_addr') bytes = parseMac(text);
   else if (type === 'ifname')
     bytes = Buffer.concat([Buffer.from(text), Buffer.alloc(16)], Math.max(16, text.length + 1));
-  else bytes = number(Number(text), length);
+  else bytes = parseNumber(text, length);
   if (bytes.length !== length) throw new RangeError(`"${text}" is not of the type ${type}`);
   return bytes;
 }
 
-function number(value: number, length: number): Uint8Array {
+function parseNumber(text: string, length: number): Uint8Array {
+  if (!/^\d{1,5}$/.test(text)) throw new RangeError(`"${text}" is not a number`);
   const bytes = Buffer.alloc(length);
-  bytes.writeUIntBE(value, 0, length); // throws for what does not fit
+  bytes.writeUIntBE(Number(text), 0, length); // throws for what does not fit
   return bytes;
 }
 
