@@ -72,7 +72,7 @@ function rivalry(wish: LinkWish, older: readonly LinkWish[]): ComposeConflict | 
 
 const sameIp = (a: string, b: string): boolean => formatIp(parseIp(a)) === formatIp(parseIp(b));
 
-const networkOf = ({ bridge, name, namePrefix }: LinkWish): string => bridge ?? name ?? namePrefix ?? '';
+export const networkOf = ({ bridge, name, namePrefix }: LinkWish): string => bridge ?? name ?? namePrefix ?? '';
 
 function composeInterface(
   wish: LinkWish,

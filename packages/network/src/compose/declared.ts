@@ -1,0 +1,17 @@
+/** The networks with a range that the objects of a namespace ask for, whoever gets them: a pool of any other is of the past. */
+import { networkOf } from './pod.ts';
+import { type Sources, bridgeWishes, linkWishes } from './wishes.ts';
+
+export interface DeclaredNetwork {
+  readonly network: string;
+  readonly cidr: string;
+}
+
+export function declaredNetworks(namespace: string, sources: Sources): DeclaredNetwork[] {
+  const links = linkWishes(sources).filter(({ asker }) => asker.namespace === namespace);
+  const bridges = bridgeWishes(sources).filter(({ asker }) => asker.namespace === namespace);
+  return [
+    ...links.flatMap((wish) => wish.cidrs.map((cidr) => ({ network: networkOf(wish), cidr }))),
+    ...bridges.flatMap(({ name, cidrs }) => cidrs.map((cidr) => ({ network: name, cidr }))),
+  ];
+}
