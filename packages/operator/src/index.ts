@@ -1,1 +1,3 @@
-export {};
+/** The door of the package. */
+export { type OperatorOptions, runOperator } from './operator.ts';
+export { type OperatorSettings, operatorSettings } from './settings.ts';

@@ -1,0 +1,23 @@
+/** Counts what we ask of the API server, by verb and resource: the client itself does not know why it is asked. */
+import type { Client, Metrics } from '@podloom/kube';
+
+const verbs = ['get', 'list', 'watch', 'create', 'update', 'patch', 'apply', 'delete'] as const;
+
+/** The same client, counted. */
+export function countCalls(client: Client, metrics: Metrics): Client {
+  const calls = metrics.counter('podloom_api_calls_total', 'What is asked of the API server, and how often?', [
+    'verb',
+    'resource',
+  ]);
+  return new Proxy(client, {
+    get(target, name, receiver) {
+      const member: unknown = Reflect.get(target, name, receiver);
+      const verb = verbs.find((one) => one === name);
+      if (verb === undefined || typeof member !== 'function') return member;
+      return (resource: { readonly plural: string }, ...rest: unknown[]): unknown => {
+        calls.add({ verb, resource: resource.plural });
+        return Reflect.apply(member, target, [resource, ...rest]);
+      };
+    },
+  });
+}

@@ -1,0 +1,157 @@
+/** Live copies of everything that the operator reads, with the indexes that its questions need. Standbys keep them, too, so that a new leader starts at once. */
+import {
+  type IPPool,
+  type KubeObject,
+  type PodNetwork,
+  type Resource,
+  ipPoolKind,
+  networkGrantKind,
+  podNetworkKind,
+} from '@podloom/api';
+import {
+  type Cache,
+  type Client,
+  type Deployment,
+  type Indexes,
+  type Log,
+  type Node,
+  type Pod,
+  deployments,
+  namespaces,
+  nodes,
+  pods,
+  startCache,
+} from '@podloom/kube';
+import type { NetworkGrant } from '@podloom/api';
+import { bridgesOf, holders } from './pod-network.ts';
+import { type SourceObject, sourceTypes } from './sources.ts';
+
+export interface CacheContext {
+  readonly client: Client;
+  readonly log: Log;
+  readonly signal: AbortSignal;
+  readonly onlyNamespace?: string | undefined;
+}
+
+export interface Caches {
+  readonly pods: Cache<Pod, 'namespace' | 'node'>;
+  readonly podNetworks: Cache<PodNetwork, 'namespace' | 'holder' | 'bridge' | 'node'>;
+  readonly pools: Cache<IPPool, 'namespace' | 'range' | 'pod'>;
+  readonly nodes: Cache<Node>;
+  readonly namespaces: Cache<KubeObject>;
+  readonly grants: Cache<NetworkGrant>;
+  readonly deployments: Cache<Deployment, 'owner'>;
+  /** By kind. */
+  readonly sources: ReadonlyMap<string, Cache<SourceObject, 'namespace'>>;
+  readonly isSynced: boolean;
+  waitForSync(): Promise<void>;
+  readonly ended: Promise<unknown>;
+}
+
+export const rangeKey = (namespace: string, network: string, cidr: string): string => `${namespace} ${network} ${cidr}`;
+
+const inNamespace = ({ metadata }: KubeObject): string[] => [metadata.namespace ?? ''];
+
+export function startCaches({ client, log, signal, onlyNamespace }: CacheContext): Caches {
+  const started: Cache<KubeObject>[] = [];
+  const open = <T extends KubeObject, I extends string = never>(
+    resource: Resource<T>,
+    options: { indexes?: Indexes<T, I>; keep?: (object: T) => T; labelSelector?: string } = {},
+  ): Cache<T, I> => {
+    const namespace = resource.namespaced ? onlyNamespace : undefined;
+    const cache = startCache<T, I>({ client, resource, log, signal, namespace, ...options });
+    started.push(cache);
+    return cache;
+  };
+  return {
+    pods: open(pods, {
+      keep: trimPod,
+      indexes: { namespace: inNamespace, node: ({ spec }) => (spec?.nodeName ? [spec.nodeName] : []) },
+    }),
+    podNetworks: open(podNetworkKind.resource, {
+      indexes: { namespace: inNamespace, holder: holders, bridge: bridgesOf, node: ({ spec }) => [spec.nodeName] },
+    }),
+    pools: open(ipPoolKind.resource, {
+      indexes: {
+        namespace: inNamespace,
+        range: ({ metadata, spec }) => [rangeKey(metadata.namespace ?? '', spec.network, spec.cidr)],
+        pod: ({ metadata, status }) =>
+          new Set(
+            (status?.allocations ?? [])
+              .filter(({ releasedAt }) => releasedAt === undefined)
+              .map(({ podName }) => `${metadata.namespace}/${podName}`),
+          ),
+      },
+    }),
+    nodes: open(nodes, {
+      keep: ({ apiVersion, kind, metadata, spec }) => ({ apiVersion, kind, metadata, spec: spec ?? {} }),
+    }),
+    namespaces: open(namespaces as Resource),
+    grants: open(networkGrantKind.resource),
+    deployments: open(deployments, {
+      labelSelector: 'podconfig',
+      indexes: { owner: ({ metadata }) => (metadata.ownerReferences ?? []).map(({ uid }) => uid) },
+    }),
+    sources: new Map(
+      sourceTypes.map(({ kind, resource }) => [kind, open(resource, { indexes: { namespace: inNamespace } })] as const),
+    ),
+    get isSynced() {
+      return started.every(({ isSynced }) => isSynced);
+    },
+    waitForSync: async () => void (await Promise.all(started.map((cache) => cache.waitForSync()))),
+    ended: Promise.all(started.map(({ ended }) => ended)),
+  };
+}
+
+/** A cluster has many pods, and of each we read six fields. */
+function trimPod({ apiVersion, kind, metadata, spec, status }: Pod): Pod {
+  const { name, namespace, uid, resourceVersion, labels, creationTimestamp, deletionTimestamp } = metadata;
+  return {
+    apiVersion,
+    kind,
+    metadata: { name, namespace, uid, resourceVersion, labels, creationTimestamp, deletionTimestamp },
+    spec: {
+      containers: [],
+      ...(spec?.nodeName && { nodeName: spec.nodeName }),
+      ...(spec?.hostNetwork && { hostNetwork: true }),
+    },
+    status: { ...(status?.phase && { phase: status.phase }) },
+  };
+}
+
+/** The same cache, but it tells only of changes that matter: the rest would be work that ends in nothing. */
+export function telling<T extends KubeObject, I extends string>(
+  cache: Cache<T, I>,
+  matters: (old: T, now: T) => boolean,
+): Cache<T, I> {
+  return {
+    resource: cache.resource,
+    get: cache.get,
+    getByKey: cache.getByKey,
+    list: cache.list,
+    by: cache.by,
+    get size() {
+      return cache.size;
+    },
+    get isSynced() {
+      return cache.isSynced;
+    },
+    waitForSync: () => cache.waitForSync(),
+    subscribe: (listener) =>
+      cache.subscribe((change) => {
+        if (!change.old || !change.now || matters(change.old, change.now)) listener(change);
+      }),
+    ended: cache.ended,
+  };
+}
+
+/** Statuses and finalizers are our own doing, and say nothing about what is asked for. */
+export const asksOtherwise = (old: KubeObject, now: KubeObject): boolean =>
+  old.metadata.generation !== now.metadata.generation ||
+  old.metadata.deletionTimestamp !== now.metadata.deletionTimestamp;
+
+export const podMatters = (old: Pod, now: Pod): boolean =>
+  old.status?.phase !== now.status?.phase ||
+  old.spec?.nodeName !== now.spec?.nodeName ||
+  old.metadata.deletionTimestamp !== now.metadata.deletionTimestamp ||
+  JSON.stringify(old.metadata.labels) !== JSON.stringify(now.metadata.labels);

@@ -1,0 +1,254 @@
+/**
+ * The network side of the operator while it leads: which change of what brings which object under review. One controller is keyed by pod and one queue
+ * by source; everything else only says whose turn it is.
+ */
+import { type KubeObject, type PodNetwork, PodloomError } from '@podloom/api';
+import {
+  type Client,
+  type Clock,
+  type EventRecorder,
+  type Log,
+  type Metrics,
+  type ObjectKey,
+  type ObjectName,
+  type Outcome,
+  type Pod,
+  controller,
+  dependsOn,
+  ensureFinalizer,
+  keyOf,
+  parseObjectKey,
+  workQueue,
+} from '@podloom/kube';
+import { allocator } from './allocator.ts';
+import { type Caches, asksOtherwise, podMatters, telling } from './caches.ts';
+import type { NetworkContext } from './context.ts';
+import { fresh } from './fresh.ts';
+import { bridgesOf, holders } from './pod-network.ts';
+import { reconcileGonePod, reconcilePod } from './pod.ts';
+import { type Pace, reconcileSource } from './source.ts';
+import {
+  type SourceKey,
+  type SourceObject,
+  isBridge,
+  keyOfRef,
+  keyOfSource,
+  sourceTypeOf,
+  sourceTypes,
+} from './sources.ts';
+import { startPoolCare } from './pools.ts';
+import { tellNews } from './news.ts';
+import type { Verdict } from './verdicts.ts';
+import { view } from './view.ts';
+import { waitingList } from './waiting.ts';
+
+export interface NetworkOptions {
+  readonly client: Client;
+  readonly caches: Caches;
+  readonly events: EventRecorder;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+  readonly sampleImage: string;
+  readonly reservedCidrs: readonly string[];
+}
+
+/** Most of a reconcile is waiting for the server, and who waits for a pool shares its next write. */
+const concurrency = 512;
+
+export async function leadNetwork(options: NetworkOptions, signal: AbortSignal): Promise<void> {
+  const { client, caches, events, metrics, clock } = options;
+  const log = options.log.child({ part: 'network' });
+  await using cleanup = new AsyncDisposableStack();
+  const look = view(caches, options.reservedCidrs);
+  cleanup.defer(() => look.end());
+  const podNetworks = fresh(caches.podNetworks);
+  cleanup.defer(() => podNetworks.end());
+  const pools = allocator({ client, pools: caches.pools, clock, signal });
+  cleanup.defer(() => pools.end());
+  const sources = new Map([...caches.sources].map(([kind, cache]) => [kind, fresh<SourceObject>(cache)]));
+  cleanup.defer(() => sources.forEach((one) => one.end()));
+
+  const verdicts = new Map<ObjectKey, Verdict>();
+  const waiting = waitingList();
+  const pace: Pace = new Map();
+  const finalizers = new Map<string, Promise<SourceObject>>();
+  const used = new Map<SourceKey, number>();
+
+  const sourceQueue = workQueue<SourceKey>({
+    concurrency: 16,
+    clock,
+    run: (key) => judged(key, () => reconcileSource(key, context, pace, signal)),
+  });
+  cleanup.defer(() => sourceQueue.stop());
+
+  async function judged(key: SourceKey, run: () => Promise<Outcome>): Promise<Outcome> {
+    try {
+      return await run();
+    } catch (error) {
+      if (signal.aborted) return 'done';
+      log.warn({ source: key, err: error }, 'Could not report on object, will retry');
+      return error instanceof PodloomError && error.retry === 'whenChanged' ? 'done' : 'failed';
+    }
+  }
+
+  const context: NetworkContext = {
+    client,
+    caches,
+    view: look,
+    allocator: pools,
+    podNetworks,
+    sources,
+    events,
+    clock,
+    log,
+    sampleImage: options.sampleImage,
+    async ensureFinalizers(wanted) {
+      await Promise.all(wanted.map((source) => finalized(source)));
+    },
+    uses(wanted) {
+      const keys = wanted.map(keyOfSource);
+      for (const key of keys) used.set(key, (used.get(key) ?? 0) + 1);
+      return {
+        [Symbol.dispose]() {
+          for (const key of keys) {
+            const left = (used.get(key) ?? 1) - 1;
+            if (left > 0) used.set(key, left);
+            else {
+              used.delete(key);
+              sourceQueue.add(key);
+            }
+          }
+        },
+      };
+    },
+    isUsed: (key) => used.has(key),
+    verdictOf: (pod) => verdicts.get(keyOf(pod)),
+    judge(pod, verdict) {
+      const old = verdicts.get(keyOf(pod));
+      verdicts.set(keyOf(pod), verdict);
+      tellNews(pod, old, verdict, context);
+      reportAll(pod, old);
+      reportAll(pod, verdict);
+    },
+    forget(pod) {
+      const old = verdicts.get(keyOf(pod));
+      verdicts.delete(keyOf(pod));
+      waiting.set(keyOf(pod), []);
+      reportAll(pod, old);
+    },
+    waits: (pod, interfaces) => waiting.set(pod, interfaces),
+    report: (source) => sourceQueue.add(source),
+  };
+
+  function reportAll(
+    { metadata: { namespace = '' } }: Pick<KubeObject, 'metadata'>,
+    verdict: Verdict | undefined,
+  ): void {
+    if (!verdict) return;
+    for (const { loser, winner } of verdict.composed.conflicts) {
+      sourceQueue.add(keyOfRef(namespace, loser));
+      sourceQueue.add(keyOfRef(namespace, winner));
+    }
+    for (const { ref } of verdict.problems) sourceQueue.add(keyOfRef(namespace, ref));
+    for (const source of verdict.composed.sources) sourceQueue.add(keyOfSource(source));
+  }
+
+  /** The write is shared by all who need it, and forgotten when it is done: the cache knows then. */
+  async function finalized(source: SourceObject): Promise<void> {
+    const type = sourceTypeOf(source.kind);
+    const known = sources.get(source.kind);
+    const newest = known?.get(keyOf(source)) ?? source;
+    if (!type || newest.metadata.finalizers?.includes(type.finalizer)) return;
+    const uid = source.metadata.uid ?? '';
+    const write = finalizers.get(uid) ?? ensureFinalizer(client, type.resource, newest, type.finalizer, { signal });
+    finalizers.set(uid, write);
+    try {
+      known?.wrote(await write);
+    } finally {
+      finalizers.delete(uid);
+    }
+  }
+
+  const podsAround = function* (source: KubeObject): Iterable<ObjectName> {
+    const namespace = source.metadata.namespace ?? '';
+    for (const pod of caches.pods.by('namespace', namespace)) {
+      const key = keyOf(pod);
+      if (podNetworks.get(key) || verdicts.has(key) || look.choosing(pod).length > 0) yield parseObjectKey(key);
+    }
+  };
+  const everyPod = () => caches.pods.list().map((pod) => parseObjectKey(keyOf(pod)));
+
+  const watchSources = (network: PodNetwork): void => {
+    for (const key of holders(network)) sourceQueue.add(key);
+    for (const bridge of bridgesOf(network)) {
+      const namespace = network.metadata.namespace ?? '';
+      for (const source of caches.sources.get('Bridge')?.by('namespace', namespace) ?? []) {
+        if (isBridge(source) && `${namespace}/${source.spec.name}` === bridge) sourceQueue.add(keyOfSource(source));
+      }
+    }
+  };
+  const listen = [
+    ...[...caches.sources.values()].map((cache) =>
+      cache.subscribe(({ old, now }) => {
+        const source = now ?? old;
+        if (source) sourceQueue.add(keyOfSource(source));
+      }),
+    ),
+    caches.podNetworks.subscribe(({ old, now }) => {
+      if (old) watchSources(old);
+      if (now) watchSources(now);
+    }),
+    caches.nodes.subscribe(({ old, now }) => {
+      const name = (now ?? old)?.metadata.name ?? '';
+      if (!old || !now) for (const network of caches.podNetworks.by('node', name)) watchSources(network);
+    }),
+    caches.deployments.subscribe(({ old, now }) => {
+      for (const { kind, name } of (now ?? old)?.metadata.ownerReferences ?? []) {
+        sourceQueue.add(keyOfRef((now ?? old)?.metadata.namespace ?? '', { kind, name }));
+      }
+    }),
+  ];
+  cleanup.defer(() => listen.forEach((undo) => undo()));
+  cleanup.use(startPoolCare(context, { signal, metrics }));
+
+  const podController = controller<Pod>({
+    name: 'pods',
+    resource: telling(caches.pods, podMatters),
+    client,
+    log,
+    metrics,
+    clock,
+    concurrency,
+    reconcile: (pod, run) => reconcilePod(pod, context, run),
+    reconcileAbsence: (name, run) => reconcileGonePod(name, context, run),
+    watches: [
+      dependsOn(caches.podNetworks, ({ metadata }) => [{ name: metadata.name ?? '', namespace: metadata.namespace }]),
+      ...sourceTypes.flatMap(({ kind }) => {
+        const cache = caches.sources.get(kind);
+        return cache ? [dependsOn(telling(cache, asksOtherwise), podsAround)] : [];
+      }),
+      dependsOn(caches.pools, (pool) => [...waiting.podsFor(pool), ...loose(pool)]),
+      dependsOn(
+        telling(caches.nodes, () => false),
+        ({ metadata }) => podsOfNode(metadata.name ?? ''),
+      ),
+      dependsOn(telling(caches.grants, asksOtherwise), everyPod),
+    ],
+  });
+
+  const podsOfNode = (node: string): ObjectName[] =>
+    [...caches.pods.by('node', node), ...caches.podNetworks.by('node', node)].map((one) => parseObjectKey(keyOf(one)));
+
+  /** Pods that have an address here and are no more, as far as we know: the pool tells of what nobody else remembers. */
+  function loose({ metadata: { namespace }, status }: Parameters<typeof waiting.podsFor>[0]): ObjectName[] {
+    return (status?.allocations ?? [])
+      .filter(
+        ({ podName, podUid, releasedAt }) =>
+          releasedAt === undefined && caches.pods.get(podName, namespace)?.metadata.uid !== podUid,
+      )
+      .map(({ podName }) => ({ name: podName, namespace }));
+  }
+
+  await podController.run(signal);
+}

@@ -1,0 +1,72 @@
+/** What a PodNetwork says about itself: how far its agent is, whose objects it still holds, and whether it is empty. */
+import type { PodInterface, PodNetwork, PodNetworkSpec } from '@podloom/api';
+import { type SourceKey, keyOfRef, sourceKey } from './sources.ts';
+
+/**
+ * Annotation: the objects that a change of the spec took out, `Kind/name` separated by commas. They count until the agent has seen that change:
+ * without it an operator that restarts in between could not know for whom it waits.
+ */
+export const leavingAnnotation = 'podnetwork.opdev.io/leaving';
+
+/** The agent has looked at the spec as it is now. */
+export const isObserved = ({ metadata, status }: PodNetwork): boolean =>
+  (status?.observedGeneration ?? -1) >= (metadata.generation ?? 0);
+
+export const asksForNothing = ({ interfaces, primary }: Pick<PodNetworkSpec, 'interfaces' | 'primary'>): boolean =>
+  interfaces.length === 0 && primary === undefined;
+
+/** Nothing is asked for, and the agent says that nothing is left. */
+export const isClean = (network: PodNetwork): boolean =>
+  asksForNothing(network.spec) && isObserved(network) && !holdsSomething(network);
+
+const holdsSomething = ({ status }: PodNetwork): boolean =>
+  (status?.interfaces ?? []).length > 0 || status?.primary?.before !== undefined;
+
+export const specSources = ({ interfaces, primary }: Pick<PodNetworkSpec, 'interfaces' | 'primary'>): string[] => [
+  ...new Set(
+    [...interfaces.map(({ source }) => source), ...(primary?.sources ?? [])].map(({ kind, name }) => `${kind}/${name}`),
+  ),
+];
+
+export const leavingOf = (network: PodNetwork): string[] =>
+  (network.metadata.annotations?.[leavingAnnotation] ?? '').split(',').filter((text) => text !== '');
+
+/** Every object that has, or may still have, something in this pod. */
+export function holders(network: PodNetwork): SourceKey[] {
+  const namespace = network.metadata.namespace ?? '';
+  const restoring = network.spec.primary === undefined && network.status?.primary?.before !== undefined;
+  const leaving = isObserved(network) && !restoring ? [] : leavingOf(network);
+  const seen = (network.status?.interfaces ?? []).map(({ key }) => key.split('/').slice(0, 2).join('/'));
+  return [...new Set([...specSources(network.spec), ...leaving, ...seen])].map((text) => {
+    const [kind = '', name = ''] = text.split('/');
+    return sourceKey(namespace, kind, name);
+  });
+}
+
+/** The bridge's own objects are not named in the interfaces; a Bridge is found by the bridge that it describes. */
+export const bridgesOf = ({ spec, metadata }: PodNetwork): string[] => [
+  ...new Set(spec.interfaces.flatMap(({ bridge }) => (bridge ? [`${metadata.namespace}/${bridge.name}`] : []))),
+];
+
+export function isAttached(network: PodNetwork | undefined, { key }: Pick<PodInterface, 'key'>): boolean {
+  if (!network || !isObserved(network) || !network.spec.interfaces.some((entry) => entry.key === key)) return false;
+  return network.status?.interfaces?.some((entry) => entry.key === key && entry.state === 'Attached') ?? false;
+}
+
+/** All values that are asked for have been seen to hold; routes have no trace of their own but the Ready condition. */
+export function isPrimaryApplied(network: PodNetwork | undefined): boolean {
+  const wanted = network?.spec.primary;
+  if (!network || !wanted || !isObserved(network)) return false;
+  const applied = network.status?.primary?.applied;
+  if (wanted.mtuBytes !== undefined && applied?.mtuBytes !== wanted.mtuBytes) return false;
+  if (wanted.txQueueLength !== undefined && applied?.txQueueLength !== wanted.txQueueLength) return false;
+  if (Object.entries(wanted.sysctls ?? {}).some(([name, value]) => applied?.sysctls?.[name] !== value)) return false;
+  const ready = network.status?.conditions?.find(({ type }) => type === 'Ready');
+  return (wanted.routes ?? []).length === 0 || ready?.status === 'True';
+}
+
+export const refersTo = (
+  namespace: string,
+  ref: { readonly kind: string; readonly name: string },
+  key: SourceKey,
+): boolean => keyOfRef(namespace, ref) === key;

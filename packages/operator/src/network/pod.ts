@@ -1,0 +1,245 @@
+/**
+ * From all objects that choose a pod to its one PodNetwork. The way is short on purpose, because people wait for it: compose from caches, one
+ * write of the pool together with everyone who asks at the same time, one write of the PodNetwork.
+ *
+ * What goes is taken out of the PodNetwork first; its addresses are given back only when the agent has seen that, or when pod or node are no more.
+ */
+import { type PodInterface, type PodNetwork, type PodNetworkSpec, nodeLabel, podNetworkKind } from '@podloom/api';
+import {
+  type Pod,
+  type ReconcileContext,
+  type Result,
+  done,
+  isAlreadyExists,
+  isNotFound,
+  keyOf,
+  objectKey,
+  retryAfter,
+} from '@podloom/kube';
+import { type ComposedInterface, type PoolRequest, coolDownMs } from '@podloom/network';
+import { canonical } from './canonical.ts';
+import type { NetworkContext } from './context.ts';
+import { asksForNothing, isClean, isObserved, leavingAnnotation, leavingOf, specSources } from './pod-network.ts';
+import { livingUid, releaseForGone, releaseUnneeded } from './release.ts';
+import type { PodComposition } from './view.ts';
+import type { Problem } from './verdicts.ts';
+
+const resource = podNetworkKind.resource;
+
+export const isFinished = ({ status }: Pod): boolean => status?.phase === 'Succeeded' || status?.phase === 'Failed';
+
+/** A pod that is to have what its sources say: it runs, or it did when it got its PodNetwork and has not ended. */
+export function isServed(pod: Pod, network: PodNetwork | undefined): boolean {
+  if (isFinished(pod) || !pod.spec?.nodeName) return false;
+  return (
+    network?.spec.podUid === pod.metadata.uid || (pod.status?.phase === 'Running' && !pod.metadata.deletionTimestamp)
+  );
+}
+
+export async function reconcilePod(pod: Pod, context: NetworkContext, { signal }: ReconcileContext): Promise<Result> {
+  const { caches, podNetworks } = context;
+  const key = keyOf(pod);
+  let network = podNetworks.get(key);
+  if (network && network.spec.podUid !== pod.metadata.uid) {
+    // The PodNetwork of the pod before this one; or of the one after it, of which only another leader has heard.
+    if ((await livingUid(key, context, signal)) !== pod.metadata.uid) return done;
+    await remove(network, context, signal);
+    network = undefined;
+  }
+  await releaseForGone(key, pod.metadata.uid, context, signal);
+
+  const nodeIsThere = caches.nodes.get(pod.spec?.nodeName ?? '') !== undefined;
+  if (!isServed(pod, network) || (!network && !nodeIsThere)) {
+    context.forget(pod);
+    if (network) await remove(network, context, signal);
+    if (isFinished(pod)) await releaseForGone(key, undefined, context, signal);
+    return done;
+  }
+
+  const composed = forPod(pod, network, context.view.compose(pod));
+  using _ = context.uses(composed.sources);
+  // Together: neither does anything that the other would have to wait for, and the PodNetwork waits for both.
+  const [addressed] = await Promise.all([
+    giveAddresses(pod, composed, context),
+    context.ensureFinalizers(composed.sources),
+  ]);
+  const spec = specOf(pod, composed, addressed.interfaces);
+  const wanted = { spec, waiting: addressed.waiting };
+  context.judge(pod, {
+    podUid: pod.metadata.uid ?? '',
+    composed,
+    problems: problemsOf(pod, composed, addressed.problems, context),
+  });
+
+  if (!network && !asksForNothing(spec)) await create(pod, spec, context, signal);
+  else if (network && canonical(network.spec) !== canonical(spec)) await update(network, spec, context, signal);
+  else if (network && asksForNothing(spec) && (isClean(network) || !nodeIsThere)) {
+    await remove(network, context, signal);
+    await releaseUnneeded(pod, undefined, wanted, context, signal);
+  } else if (!network || isObserved(network) || !nodeIsThere) {
+    await releaseUnneeded(pod, network, wanted, context, signal);
+  }
+  return addressed.retryMs === undefined ? done : retryAfter(addressed.retryMs, 'An address has to cool down');
+}
+
+/** The pod is gone: so is its PodNetwork, and its addresses come back. */
+export async function reconcileGonePod(
+  { name, namespace = '' }: { readonly name: string; readonly namespace?: string | undefined },
+  context: NetworkContext,
+  { signal }: ReconcileContext,
+): Promise<Result> {
+  const key = objectKey(name, namespace);
+  context.forget({ metadata: { name, namespace } });
+  const network = context.podNetworks.get(key);
+  if (network) {
+    if ((await livingUid(key, context, signal)) === network.spec.podUid) return done;
+    await remove(network, context, signal);
+  }
+  await releaseForGone(key, undefined, context, signal);
+  return done;
+}
+
+/** A pod that is about to end keeps what it has until then, as far as it is still asked for, and gets nothing new. */
+function forPod(pod: Pod, network: PodNetwork | undefined, composed: PodComposition): PodComposition {
+  if (!pod.metadata.deletionTimestamp) return composed;
+  const has = new Set(network?.spec.interfaces.map(({ key }) => key));
+  const { primary, ...rest } = composed;
+  return {
+    ...rest,
+    ...(network?.spec.primary && primary ? { primary } : {}),
+    interfaces: composed.interfaces.filter((one) => has.has(one.interface.key)),
+  };
+}
+
+interface Addressed {
+  readonly interfaces: readonly PodInterface[];
+  readonly problems: readonly Problem[];
+  readonly waiting: ReadonlySet<string>;
+  readonly retryMs?: number | undefined;
+}
+
+/** An interface that cannot have all its addresses is left out whole; the others go on. */
+async function giveAddresses(pod: Pod, { interfaces }: PodComposition, context: NetworkContext): Promise<Addressed> {
+  const namespace = pod.metadata.namespace ?? '';
+  const outcomes = await Promise.all(interfaces.map((one) => giveTo(pod, one, context)));
+  const lacking = outcomes.filter(({ problem }) => problem !== undefined);
+  context.waits(
+    keyOf(pod),
+    lacking.map(({ composed }) => composed),
+  );
+  const ends = lacking.flatMap(({ composed: { requests } }) =>
+    requests.flatMap((range) => context.allocator.coolDownEndsMs(namespace, range) ?? []),
+  );
+  return {
+    interfaces: outcomes.flatMap(({ link }) => link ?? []),
+    problems: lacking.flatMap(({ problem }) => problem ?? []),
+    waiting: new Set(lacking.map(({ composed }) => composed.interface.key)),
+    // A moment more, because time in a pool is compared by who reads it next.
+    ...(ends.length === 0 ? {} : { retryMs: Math.min(coolDownMs, Math.min(...ends) + 1) }),
+  };
+}
+
+async function giveTo(
+  pod: Pod,
+  composed: ComposedInterface,
+  { allocator }: NetworkContext,
+): Promise<{ composed: ComposedInterface; link?: PodInterface; problem?: Problem }> {
+  const { name: podName = '', uid: podUid = '', namespace = '' } = pod.metadata;
+  const { key: interfaceKey, source } = composed.interface;
+  const results = await Promise.all(
+    composed.requests.map((range) => {
+      const request: PoolRequest = {
+        podName,
+        podUid,
+        interfaceKey,
+        nodeName: pod.spec?.nodeName,
+        address: range.address,
+      };
+      return allocator.allocate(namespace, range, request);
+    }),
+  );
+  const failed = results.find((result) => 'failed' in result);
+  if (failed) return { composed, problem: { ref: source, reason: failed.failed, message: failed.message } };
+  const addresses = results.flatMap((result) => ('address' in result ? result.address : []));
+  return { composed, link: { ...composed.interface, addresses } };
+}
+
+function problemsOf(
+  pod: Pod,
+  composed: PodComposition,
+  addressing: readonly Problem[],
+  { view }: NetworkContext,
+): Problem[] {
+  const hostNetwork: Problem[] = pod.spec?.hostNetwork
+    ? view.choosing(pod).map(({ apiVersion, kind, metadata }) => ({
+        ref: { apiVersion, kind, name: metadata.name ?? '' },
+        reason: 'HostNetwork',
+        message: `Pod ${pod.metadata.name} uses the network of its node and has none of its own`,
+      }))
+    : [];
+  return [...hostNetwork, ...composed.refusals, ...addressing];
+}
+
+const specOf = (pod: Pod, { primary }: PodComposition, interfaces: readonly PodInterface[]): PodNetworkSpec => ({
+  podUid: pod.metadata.uid ?? '',
+  nodeName: pod.spec?.nodeName ?? '',
+  interfaces: [...interfaces],
+  ...(primary === undefined ? {} : { primary }),
+});
+
+async function create(
+  pod: Pod,
+  spec: PodNetworkSpec,
+  { client, podNetworks }: NetworkContext,
+  signal: AbortSignal,
+): Promise<void> {
+  const { apiVersion, kind, metadata } = pod;
+  const { name = '', namespace, uid = '' } = metadata;
+  const owner = { apiVersion, kind, name, uid };
+  const draft = {
+    metadata: { name, namespace, labels: { [nodeLabel]: spec.nodeName }, ownerReferences: [owner] },
+    spec,
+  };
+  try {
+    podNetworks.wrote(await client.create(resource, draft, { namespace, signal }));
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+    // Another leader's last word, of which the cache has not heard: its arrival brings us back here.
+    podNetworks.wrote(await client.get(resource, name, { namespace, signal }));
+    throw error;
+  }
+}
+
+async function update(
+  network: PodNetwork,
+  spec: PodNetworkSpec,
+  { client, podNetworks }: NetworkContext,
+  signal: AbortSignal,
+): Promise<void> {
+  const { namespace, annotations } = network.metadata;
+  const now = new Set(specSources(spec));
+  const before = isObserved(network)
+    ? specSources(network.spec)
+    : [...specSources(network.spec), ...leavingOf(network)];
+  const leaving = [...new Set(before)].filter((source) => !now.has(source)).toSorted();
+  const { [leavingAnnotation]: _old, ...others } = annotations ?? {};
+  const metadata = {
+    ...network.metadata,
+    annotations: leaving.length === 0 ? others : { ...others, [leavingAnnotation]: leaving.join(',') },
+  };
+  podNetworks.wrote(await client.update(resource, { ...network, metadata, spec }, { namespace, signal }));
+}
+
+async function remove(
+  network: PodNetwork,
+  { client, podNetworks }: NetworkContext,
+  signal: AbortSignal,
+): Promise<void> {
+  const { name = '', namespace, uid } = network.metadata;
+  try {
+    await client.delete(resource, name, { namespace, uid, signal });
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+  }
+  podNetworks.deleted(network);
+}

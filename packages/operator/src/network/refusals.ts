@@ -1,0 +1,54 @@
+/**
+ * What a namespace may not have although it asks: devices of the nodes without a grant, and ranges that the cluster itself uses. Admission says the
+ * same earlier where it can; here it holds whatever was admitted before a grant went or a Node came.
+ */
+import { type KubeObject, type NetworkGrant, cidrContains, isCidr, parseCidr } from '@podloom/api';
+import { type ComposedInterface, type ObjectRef, selects } from '@podloom/network';
+
+export interface Refusal {
+  readonly ref: ObjectRef;
+  readonly reason: 'NotGranted' | 'RangeReserved';
+  readonly message: string;
+}
+
+export interface Limits {
+  readonly reserved: readonly string[];
+  readonly grants: readonly NetworkGrant[];
+}
+
+const overlaps = (a: string, b: string): boolean =>
+  isCidr(a) && isCidr(b) && parseCidr(a).family === parseCidr(b).family && (holds(a, b) || holds(b, a));
+
+const holds = (outer: string, inner: string): boolean => cidrContains(outer, inner.split('/')[0] ?? '');
+
+/** Why this interface cannot be; undefined where it can. */
+export function refusalOf(
+  { interface: link, requests }: ComposedInterface,
+  { reserved, grants }: Limits,
+): Refusal | undefined {
+  const ranges = [...requests.map(({ cidr }) => cidr), ...(link.bridge?.gateways ?? [])];
+  for (const range of ranges) {
+    const taken = reserved.find((one) => overlaps(one, range));
+    if (taken !== undefined) {
+      const message = `${range} overlaps ${taken}, which the cluster uses; choose another range`;
+      return { ref: link.source, reason: 'RangeReserved', message };
+    }
+  }
+  const { parent } = link;
+  if (parent !== undefined && !grants.some(({ spec }) => spec.devices?.includes(parent))) {
+    const message = `Device ${parent} of the nodes needs a NetworkGrant for this namespace; ask an administrator`;
+    return { ref: link.source, reason: 'NotGranted', message };
+  }
+  return undefined;
+}
+
+export function grantsFor(
+  namespace: string,
+  labels: KubeObject['metadata']['labels'],
+  all: readonly NetworkGrant[],
+): NetworkGrant[] {
+  return all.filter(({ spec: { namespaces } }) => {
+    const { names, selector } = namespaces;
+    return names?.includes(namespace) === true || (selector !== undefined && selects(selector, labels ?? {}));
+  });
+}

@@ -1,0 +1,103 @@
+/** The sample Deployment of a PodConfig: two pods without any privilege, to try networks with. It belongs to the PodConfig and goes with it. */
+import { type PodConfig, podConfigLabel } from '@podloom/api';
+import { type Deployment, applyObject, deployments, isAlreadyExists, isNotFound, ownerReference } from '@podloom/kube';
+import type { NetworkContext } from './context.ts';
+import type { Problem } from './verdicts.ts';
+
+const fieldManager = 'podloom-operator';
+
+export interface Sample {
+  readonly deployment?: Deployment | undefined;
+  readonly problems: readonly Problem[];
+}
+
+export async function reconcileSample(
+  config: PodConfig,
+  context: NetworkContext,
+  signal: AbortSignal,
+): Promise<Sample> {
+  const { client, caches, sampleImage } = context;
+  const { create, name } = config.spec.sampleDeployment ?? {};
+  const wanted = create === true && name !== undefined ? sampleDeployment(config, name, sampleImage) : undefined;
+  const owned = caches.deployments.by('owner', config.metadata.uid ?? '');
+  for (const { metadata } of owned) {
+    if (wanted && metadata.name === name) continue;
+    await deleted(() =>
+      client.delete(deployments, metadata.name ?? '', {
+        namespace: metadata.namespace,
+        uid: metadata.uid,
+        propagationPolicy: 'Background',
+        signal,
+      }),
+    );
+  }
+  if (!wanted) return { problems: [] };
+  const mine = owned.find(({ metadata }) => metadata.name === name);
+  if (mine) {
+    const image = mine.spec?.template.spec?.containers[0]?.image;
+    if (image === sampleImage && mine.spec?.replicas === wanted.spec?.replicas)
+      return { deployment: mine, problems: [] };
+    return { deployment: await applyObject(client, deployments, wanted, { fieldManager, signal }), problems: [] };
+  }
+  try {
+    const namespace = config.metadata.namespace;
+    return { deployment: await client.create(deployments, wanted, { namespace, fieldManager, signal }), problems: [] };
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+    const there = await client.get(deployments, name ?? '', { namespace: config.metadata.namespace, signal });
+    if (there.metadata.ownerReferences?.some(({ uid }) => uid === config.metadata.uid))
+      return { deployment: there, problems: [] };
+    const ref = { apiVersion: config.apiVersion, kind: config.kind, name: config.metadata.name ?? '' };
+    const message = `There is another Deployment ${name}, which is not touched; choose another name for the sample`;
+    return { problems: [{ ref, reason: 'SampleNameTaken', message }] };
+  }
+}
+
+async function deleted(remove: () => Promise<void>): Promise<void> {
+  try {
+    await remove();
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+  }
+}
+
+/** Both on one node, because until networks reach across nodes they could not meet otherwise. */
+export function sampleDeployment(config: PodConfig, name: string, image: string) {
+  const labels = { [podConfigLabel]: config.metadata.name ?? '' };
+  return {
+    metadata: { name, namespace: config.metadata.namespace, labels, ownerReferences: [ownerReference(config)] },
+    spec: {
+      replicas: 2,
+      selector: { matchLabels: labels },
+      template: {
+        metadata: { labels },
+        spec: {
+          automountServiceAccountToken: false,
+          enableServiceLinks: false,
+          terminationGracePeriodSeconds: 1,
+          securityContext: { runAsNonRoot: true, runAsUser: 65_532, seccompProfile: { type: 'RuntimeDefault' } },
+          affinity: {
+            podAffinity: {
+              requiredDuringSchedulingIgnoredDuringExecution: [
+                { labelSelector: { matchLabels: labels }, topologyKey: 'kubernetes.io/hostname' },
+              ],
+            },
+          },
+          containers: [
+            {
+              name: 'sample',
+              image,
+              imagePullPolicy: 'IfNotPresent',
+              securityContext: {
+                allowPrivilegeEscalation: false,
+                readOnlyRootFilesystem: true,
+                capabilities: { drop: ['ALL'] },
+              },
+              resources: { requests: { cpu: '1m', memory: '8Mi' }, limits: { memory: '64Mi' } },
+            },
+          ],
+        },
+      },
+    },
+  };
+}

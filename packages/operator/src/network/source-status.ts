@@ -1,0 +1,190 @@
+/**
+ * What an object reports back: phase, the lines of each pod, and conditions. Pure, so that the same pods give the same status and nothing is written
+ * twice. Extra conditions exist only while they hold.
+ */
+import type { Condition, PodNetwork } from '@podloom/api';
+import { type NewCondition, setCondition } from '@podloom/kube';
+import { type ComposeConflict, type ObjectRef, configLine, primaryLine } from '@podloom/network';
+import { isAttached, isObserved, isPrimaryApplied } from './pod-network.ts';
+import { type SourceObject, isBridge, isPodConfig, isPodNetworkConfig } from './sources.ts';
+import type { Problem, Verdict } from './verdicts.ts';
+
+export interface PodState {
+  readonly name: string;
+  readonly isEnding: boolean;
+  readonly verdict: Verdict;
+  readonly network: PodNetwork | undefined;
+}
+
+export interface SourceFacts {
+  readonly source: SourceObject;
+  /** Chosen by the object, served, and looked at. For a Bridge: the pods that have a link on it. */
+  readonly pods: readonly PodState[];
+  /** Conflicts that no pod has to exist for. */
+  readonly conflicts: readonly ComposeConflict[];
+  /** Pods that the object makes itself and that are still to come. */
+  readonly expectedPods: number;
+  readonly problems: readonly Problem[];
+  readonly device?: string | undefined;
+}
+
+export interface Report {
+  readonly phase: 'unset' | 'configuring' | 'configured';
+  readonly status: Readonly<Record<string, unknown>> & { readonly conditions: readonly Condition[] };
+  /** Only the agents have to answer before this is final; to write it now would be to write it twice. */
+  readonly isInProgress: boolean;
+}
+
+export function reportOf(facts: SourceFacts, nowMs: number): Report {
+  const { source } = facts;
+  const states = facts.pods.map((pod) => stateIn(pod, source)).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const conflicts = [...facts.pods.flatMap(({ verdict }) => verdict.composed.conflicts), ...facts.conflicts];
+  const lost = conflicts.filter(({ loser }) => isRef(loser, source));
+  const won = conflicts.filter(({ winner, loser }) => isRef(winner, source) && !isRef(loser, source));
+  const problems = [...facts.problems, ...states.flatMap((state) => state.problems)];
+  const pending = states.filter((state) => !state.isDone && !state.isEnding).length;
+  const isEmpty = states.length === 0 && facts.expectedPods === 0;
+
+  const ready = ((): Omit<NewCondition, 'type'> => {
+    const [conflict] = lost;
+    const [problem] = problems;
+    if (conflict) return no(conflict.reason, conflict.message);
+    if (problem) return no(problem.reason, problem.message);
+    if (facts.expectedPods > 0) return no('WaitingForPods', `${facts.expectedPods} sample pods do not run yet`);
+    if (pending > 0) return no('Configuring', `${pending} of ${states.length} pods are not as declared yet`);
+    if (isEmpty) return { status: 'True', reason: 'NoPods', message: `No running pod is selected${hint(source)}` };
+    return { status: 'True', reason: 'Configured', message: `${states.length} pods are as declared` };
+  })();
+  const isDone = ready.status === 'True';
+  const phase = isDone ? (isEmpty && !isBridge(source) ? 'unset' : 'configured') : 'configuring';
+  const exhausted = problems.find(({ reason }) => reason === 'Exhausted');
+  const [rival] = [...lost, ...won];
+  const conditions = keepTimes(
+    source.status?.conditions,
+    [
+      { type: 'Ready', ...ready },
+      ...(rival ? [{ type: 'Conflict', ...yes(rival.reason, conflictText(rival, lost.length > 0)) }] : []),
+      ...(exhausted ? [{ type: 'Exhausted', ...yes('Exhausted', exhausted.message) }] : []),
+    ],
+    source.metadata.generation,
+    nowMs,
+  );
+  const common = { observedGeneration: source.metadata.generation, conditions };
+  return {
+    phase,
+    isInProgress: !isDone && lost.length === 0 && problems.length === 0,
+    status: { ...common, ...details(facts, states, phase) },
+  };
+}
+
+/** While an object goes. */
+export function removalReport(source: SourceObject, waitsFor: readonly PodNetwork[], nowMs: number): Report {
+  const nodes = [...new Set(waitsFor.map(({ spec }) => spec.nodeName))].toSorted();
+  const message = `Waiting for ${waitsFor.length} pods on ${nodes.join(', ')} until the agent there has taken everything away`;
+  const ready = { type: 'Ready', ...no('Removing', message) };
+  const conditions = keepTimes(source.status?.conditions, [ready], source.metadata.generation, nowMs);
+  const { conditions: _old, ...rest } = source.status ?? {};
+  return {
+    phase: 'configuring',
+    isInProgress: false,
+    status: { ...rest, ...phaseOf(source, 'configuring'), conditions },
+  };
+}
+
+interface StateInPod {
+  readonly name: string;
+  readonly isEnding: boolean;
+  readonly isDone: boolean;
+  readonly lines: readonly string[];
+  readonly problems: readonly Problem[];
+}
+
+function stateIn({ name, isEnding, verdict, network }: PodState, source: SourceObject): StateInPod {
+  const { interfaces, primary } = verdict.composed;
+  const isMine = isBridge(source)
+    ? ({ bridge }: (typeof interfaces)[number]['interface']) => bridge?.name === source.spec.name
+    : ({ source: ref }: (typeof interfaces)[number]['interface']) => isRef(ref, source);
+  const keys = interfaces.map((one) => one.interface).filter(isMine);
+  const hasPrimary = primary?.sources.some((ref) => isRef(ref, source)) ?? false;
+  const statuses = network?.status?.interfaces ?? [];
+  const attached = keys.flatMap(({ key }) =>
+    isAttached(network, { key }) ? (statuses.find((one) => one.key === key) ?? []) : [],
+  );
+  const failed =
+    network && isObserved(network)
+      ? statuses.filter(({ key, state }) => state === 'Failed' && keys.some((one) => one.key === key))
+      : [];
+  const primaryDone = !hasPrimary || isPrimaryApplied(network);
+  return {
+    name,
+    isEnding,
+    isDone: attached.length === keys.length && primaryDone && (!network || isObserved(network)),
+    lines: [...attached.map(configLine), ...(hasPrimary && primaryDone ? linesOfPrimary(network) : [])],
+    problems: [
+      ...verdict.problems.filter(({ ref }) => isRef(ref, source)),
+      ...failed.map(({ reason, message }) => ({
+        ref: { apiVersion: source.apiVersion, kind: source.kind, name: source.metadata.name ?? '' },
+        reason: reason ?? 'Failed',
+        message: `Pod ${name}: ${message ?? 'the link could not be made'}`,
+      })),
+    ],
+  };
+}
+
+function linesOfPrimary(network: PodNetwork | undefined): string[] {
+  const mtuBytes = network?.status?.primary?.applied?.mtuBytes;
+  if (!network?.spec.primary || mtuBytes === undefined) return [];
+  return [primaryLine(network.spec.primary.interfaceName, mtuBytes, network.status?.primary?.before?.mtuBytes)];
+}
+
+function details({ source, pods, device }: SourceFacts, states: readonly StateInPod[], phase: Report['phase']): object {
+  const lists = states
+    .filter(({ lines }) => lines.length > 0)
+    .map(({ name, lines }) => ({ podName: name, configList: [...lines] }));
+  if (isPodConfig(source)) return { phase, podConfigurations: lists };
+  if (isPodNetworkConfig(source)) return { phase, PodNetworkConfigs: lists };
+  if (!isBridge(source)) return { selectedPods: states.length };
+  const links = pods.flatMap(({ network }) =>
+    (network?.spec.interfaces ?? [])
+      .filter((link) => link.bridge?.name === source.spec.name && isAttached(network, link))
+      .map(({ bridge }) => ({ nodeName: network?.spec.nodeName ?? '', gateways: bridge?.gateways ?? [] })),
+  );
+  const nodes = [...new Set(links.map(({ nodeName }) => nodeName))].toSorted();
+  return {
+    phase,
+    bridgeConfigs: nodes.map((nodeName) => {
+      const here = links.filter((link) => link.nodeName === nodeName);
+      return { nodeName, device: device ?? source.spec.name, addresses: here[0]?.gateways ?? [], ports: here.length };
+    }),
+  };
+}
+
+const phaseOf = (source: SourceObject, phase: Report['phase']): object =>
+  isPodConfig(source) || isPodNetworkConfig(source) || isBridge(source) ? { phase } : {};
+
+export const isRef = (ref: Pick<ObjectRef, 'kind' | 'name'>, { kind, metadata }: SourceObject): boolean =>
+  ref.kind === kind && ref.name === metadata.name;
+
+const no = (reason: string, message: string): Omit<NewCondition, 'type'> => ({ status: 'False', reason, message });
+const yes = (reason: string, message: string): Omit<NewCondition, 'type'> => ({ status: 'True', reason, message });
+
+const conflictText = ({ loser, message }: ComposeConflict, isLoser: boolean): string =>
+  isLoser ? message : `${loser.kind} ${loser.name} asks for what this object has: ${message}`;
+
+function hint(source: SourceObject): string {
+  if (isPodConfig(source)) return `; give pods the label podconfig=${source.metadata.name}`;
+  if (isPodNetworkConfig(source)) return `; give pods the label podNetworkConfig=${source.metadata.name}`;
+  return '';
+}
+
+function keepTimes(
+  old: readonly Condition[] | undefined,
+  wanted: readonly NewCondition[],
+  observedGeneration: number | undefined,
+  nowMs: number,
+): Condition[] {
+  return wanted.flatMap((one) => {
+    const before = (old ?? []).filter(({ type }) => type === one.type);
+    return setCondition(before, { ...one, observedGeneration }, nowMs);
+  });
+}

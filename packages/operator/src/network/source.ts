@@ -1,0 +1,176 @@
+/**
+ * Reports back on one object that asks for networks, and lets it go when nothing of it is left. It never touches pods: pod.ts does, and calls for this
+ * when it has found something.
+ */
+import { type Outcome, applyStatus, hasFinalizer, objectKey, removeFinalizer } from '@podloom/kube';
+import { type KubeObject, type PodNetwork, podNetworkKind } from '@podloom/api';
+import { bridgeConflicts } from '@podloom/network';
+import { canonical } from './canonical.ts';
+import type { NetworkContext } from './context.ts';
+import { bridgesOf, holders, isObserved } from './pod-network.ts';
+import { isServed } from './pod.ts';
+import { type Sample, reconcileSample } from './sample.ts';
+import { type PodState, type Report, isRef, removalReport, reportOf } from './source-status.ts';
+import {
+  type SourceKey,
+  type SourceObject,
+  type SourceType,
+  choosesPod,
+  isBridge,
+  isPodConfig,
+  parseSourceKey,
+  sourceTypeOf,
+} from './sources.ts';
+
+export const fieldManager = 'podloom-operator';
+
+/** For so long a status that only waits for agents is held back, once: they mostly answer within a few milliseconds. */
+const holdMs = 200;
+/** An object that goes says why it is still there only when that takes longer than people notice. */
+const removalHoldMs = 1_000;
+
+/** When each object's status was last written, and since when it is held back; on the monotonic clock. */
+export type Pace = Map<SourceKey, { writtenMs?: number; heldSinceMs?: number | undefined }>;
+
+export async function reconcileSource(
+  key: SourceKey,
+  context: NetworkContext,
+  pace: Pace,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  const { namespace, kind, name } = parseSourceKey(key);
+  const type = sourceTypeOf(kind);
+  const source = context.sources.get(kind)?.get(objectKey(name, namespace));
+  if (!type || !source) {
+    pace.delete(key);
+    return 'done';
+  }
+  if (source.metadata.deletionTimestamp) return await letGo(key, source, type, context, signal);
+
+  const sample: Sample = isPodConfig(source) ? await reconcileSample(source, context, signal) : { problems: [] };
+  const pods = podsOf(source, context);
+  if (!pods) return 'done';
+  const report = reportOf(
+    {
+      source,
+      pods,
+      conflicts: bridgeConflicts(namespace, context.view.sourcesByKind(namespace)).filter(
+        ({ loser, winner }) => isRef(loser, source) || isRef(winner, source),
+      ),
+      expectedPods: Math.max(0, (sample.deployment?.spec?.replicas ?? 0) - pods.length),
+      problems: sample.problems,
+      device: isBridge(source) ? context.view.deviceOf(namespace, source.spec.name) : undefined,
+    },
+    context.clock.now(),
+  );
+  return await write(key, source, type, report, pods.length, context, pace, signal);
+}
+
+/** Undefined while one of them has not been looked at: its verdict will bring us back. */
+function podsOf(source: SourceObject, context: NetworkContext): PodState[] | undefined {
+  const { caches, podNetworks } = context;
+  const namespace = source.metadata.namespace ?? '';
+  const states: PodState[] = [];
+  for (const pod of caches.pods.by('namespace', namespace)) {
+    const { name = '', uid, deletionTimestamp } = pod.metadata;
+    const network = podNetworks.get(objectKey(name, namespace));
+    const isMine = isBridge(source)
+      ? network !== undefined && bridgesOf(network).includes(`${namespace}/${source.spec.name}`)
+      : choosesPod(source, pod);
+    if (!isMine || !isServed(pod, network) || (!network && !caches.nodes.get(pod.spec?.nodeName ?? ''))) continue;
+    const verdict = context.verdictOf(pod);
+    if (verdict?.podUid !== uid || !verdict) return undefined;
+    states.push({ name, isEnding: deletionTimestamp !== undefined, verdict, network });
+  }
+  return states;
+}
+
+async function write(
+  key: SourceKey,
+  source: SourceObject,
+  { resource, kind }: SourceType,
+  report: Report,
+  howMany: number,
+  context: NetworkContext,
+  pace: Pace,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  const { client, clock, sources, events } = context;
+  const my = pace.get(key) ?? {};
+  pace.set(key, my);
+  if (canonical(report.status) === canonical(source.status ?? {})) {
+    my.heldSinceMs = undefined;
+    return 'done';
+  }
+  const nowMs = clock.monotonicMs();
+  // A long status costs more, so it is written less often; a short one as often as there is something to say.
+  const soonestMs = (my.writtenMs ?? -Infinity) + howMany;
+  my.heldSinceMs = report.isInProgress ? (my.heldSinceMs ?? nowMs) : undefined;
+  const dueMs = Math.max(soonestMs, report.isInProgress ? (my.heldSinceMs ?? nowMs) + holdMs : nowMs);
+  if (dueMs > nowMs) return { retryAfterMs: dueMs - nowMs };
+
+  const wasConfigured = source.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True');
+  const status = report.status as unknown as NonNullable<SourceObject['status']>;
+  const written = await applyStatus<KubeObject>(client, resource, source, status, { fieldManager, signal });
+  sources.get(kind)?.wrote(written as SourceObject);
+  my.writtenMs = clock.monotonicMs();
+  my.heldSinceMs = undefined;
+  // Once, not for every pod that comes: the pods have Events of their own.
+  if (report.phase === 'configured' && !wasConfigured && source.status?.observedGeneration === undefined) {
+    events.normal(source, 'Configured', report.status.conditions[0]?.message ?? '');
+  }
+  return 'done';
+}
+
+async function letGo(
+  key: SourceKey,
+  source: SourceObject,
+  type: SourceType,
+  context: NetworkContext,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  const { client, caches, clock, sources } = context;
+  if (!hasFinalizer(source, type.finalizer) || context.isUsed(key)) return 'done';
+  const left = stillThere(source, key, caches.podNetworks.by('namespace', source.metadata.namespace ?? ''), context);
+  if (left.length === 0) {
+    // A PodNetwork that a leader before us made may be on its way to our cache.
+    const { items } = await client.list(podNetworkKind.resource, { namespace: source.metadata.namespace, signal });
+    if (stillThere(source, key, items, context).length > 0) return { retryAfterMs: removalHoldMs };
+    await removeFinalizer(client, type.resource, source, type.finalizer, { signal });
+    return 'done';
+  }
+  const sinceMs = clock.now() - Date.parse(source.metadata.deletionTimestamp ?? '');
+  if (sinceMs < removalHoldMs) return { retryAfterMs: removalHoldMs };
+  const { status } = removalReport(source, left, clock.now());
+  if (canonical(status) === canonical(source.status ?? {})) return 'done';
+  const typed = status as unknown as NonNullable<SourceObject['status']>;
+  const written = await applyStatus<KubeObject>(client, type.resource, source, typed, { fieldManager, signal });
+  sources.get(type.kind)?.wrote(written as SourceObject);
+  context.events.warning(source, 'Removing', status.conditions[0]?.message ?? '');
+  return 'done';
+}
+
+/** PodNetworks on living nodes that hold something of the object. */
+function stillThere(
+  source: SourceObject,
+  key: SourceKey,
+  networks: readonly PodNetwork[],
+  context: NetworkContext,
+): PodNetwork[] {
+  return networks.filter((network) => {
+    if (!context.caches.nodes.get(network.spec.nodeName)) return false;
+    if (!isBridge(source)) return holders(network).includes(key);
+    if (!bridgesOf(network).includes(`${source.metadata.namespace}/${source.spec.name}`)) return false;
+    // Others may go on using the bridge; it is theirs once they are composed without this object and the agent has seen it.
+    return !isObserved(network) || !isComposedWithout(source.spec.name, network, context);
+  });
+}
+
+function isComposedWithout(bridge: string, network: PodNetwork, { caches, view }: NetworkContext): boolean {
+  const pod = caches.pods.get(network.metadata.name ?? '', network.metadata.namespace);
+  if (!pod) return true;
+  const links = view.compose(pod).interfaces.map((one) => one.interface);
+  return network.spec.interfaces
+    .filter((link) => link.bridge?.name === bridge)
+    .every((link) => canonical(links.find(({ key }) => key === link.key)?.bridge) === canonical(link.bridge));
+}

@@ -1,0 +1,84 @@
+/**
+ * The kinds that people write and from which networks are composed, in one table: everything that treats them alike goes through it, and
+ * what is special to one of them is beside its status.
+ */
+import {
+  type AdditionalNetwork,
+  type Bridge,
+  type KubeObject,
+  type PodConfig,
+  type PodNetworkConfig,
+  type PrimaryNetwork,
+  type Resource,
+  additionalNetworkKind,
+  bridgeFinalizer,
+  bridgeKind,
+  podConfigFinalizer,
+  podConfigKind,
+  podConfigLabel,
+  podNetworkConfigFinalizer,
+  podNetworkConfigKind,
+  podNetworkConfigLabel,
+  primaryNetworkKind,
+} from '@podloom/api';
+import type { Pod } from '@podloom/kube';
+import { type ObjectRef, selects } from '@podloom/network';
+
+export type SourceObject = PodConfig | PodNetworkConfig | Bridge | PrimaryNetwork | AdditionalNetwork;
+export type SourceKind = SourceObject['kind'];
+
+export interface SourceType {
+  readonly kind: string;
+  readonly apiVersion: string;
+  readonly resource: Resource<SourceObject>;
+  readonly finalizer: string;
+}
+
+const type = (
+  { kind, apiVersion, resource }: { kind: string; apiVersion: string; resource: Resource },
+  finalizer: string,
+): SourceType => ({ kind, apiVersion, resource: resource as Resource<SourceObject>, finalizer });
+
+export const sourceTypes: readonly SourceType[] = [
+  type(podConfigKind, podConfigFinalizer),
+  type(podNetworkConfigKind, podNetworkConfigFinalizer),
+  type(bridgeKind, bridgeFinalizer),
+  type(primaryNetworkKind, 'primarynetwork.finalizers.opdev.io'),
+  type(additionalNetworkKind, 'additionalnetwork.finalizers.opdev.io'),
+];
+
+export const sourceTypeOf = (kind: string): SourceType | undefined => sourceTypes.find((one) => one.kind === kind);
+
+/** Whether the object asks for something in this pod. A Bridge asks for nothing by itself. */
+export function choosesPod(source: SourceObject, pod: Pod): boolean {
+  if (source.metadata.namespace !== pod.metadata.namespace) return false;
+  const labels = pod.metadata.labels ?? {};
+  if (isPodConfig(source)) return labels[podConfigLabel] === source.metadata.name;
+  if (isPodNetworkConfig(source)) return labels[podNetworkConfigLabel] === source.metadata.name;
+  if (isBridge(source)) return false;
+  return selects(source.spec.podSelector, labels);
+}
+
+export const isPodConfig = (object: KubeObject): object is PodConfig => object.kind === 'PodConfig';
+export const isPodNetworkConfig = (object: KubeObject): object is PodNetworkConfig =>
+  object.kind === 'PodNetworkConfig';
+export const isBridge = (object: KubeObject): object is Bridge => object.kind === 'Bridge';
+
+/** `namespace/kind/name`: neither a namespace nor a kind nor a name can have a slash. */
+export type SourceKey = string & { readonly __brand: 'SourceKey' };
+
+export const sourceKey = (namespace: string, kind: string, name: string): SourceKey =>
+  `${namespace}/${kind}/${name}` as SourceKey;
+export const keyOfSource = ({ kind, metadata }: KubeObject): SourceKey =>
+  sourceKey(metadata.namespace ?? '', kind, metadata.name ?? '');
+export const keyOfRef = (namespace: string, { kind, name }: Pick<ObjectRef, 'kind' | 'name'>): SourceKey =>
+  sourceKey(namespace, kind, name);
+
+export function parseSourceKey(key: SourceKey): {
+  readonly namespace: string;
+  readonly kind: string;
+  readonly name: string;
+} {
+  const [namespace = '', kind = '', name = ''] = key.split('/');
+  return { namespace, kind, name };
+}

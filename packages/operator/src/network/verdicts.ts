@@ -1,0 +1,21 @@
+/**
+ * What the last look at each pod found: what it is to have, and what it cannot have and why. Made anew from the objects whenever a pod is looked at, so a
+ * restart loses nothing; a source whose pods were not all looked at yet waits with its status instead of writing half of it.
+ */
+import type { ObjectRef } from '@podloom/network';
+import type { PodComposition } from './view.ts';
+
+export interface Problem {
+  readonly ref: ObjectRef;
+  readonly reason: string;
+  readonly message: string;
+}
+
+export interface Verdict {
+  readonly podUid: string;
+  readonly composed: PodComposition;
+  /** What keeps an object from having in this pod what it asks for; conflicts are in `composed`. */
+  readonly problems: readonly Problem[];
+}
+
+export type Verdicts = Map<string, Verdict>;

@@ -1,0 +1,118 @@
+/**
+ * What the caches say, asked in the words of composing: the sources of a namespace, the devices of all bridges, and what a pod is to
+ * have. Reads only; what takes long to work out is kept until something that it was made of changes.
+ */
+import type { AdditionalNetwork, Bridge, PodConfig, PodNetworkConfig, PrimaryNetwork } from '@podloom/api';
+import type { Pod } from '@podloom/kube';
+import { type ComposedPod, type Sources, bridgeDevices, bridgeNamings, composePod, namingKey } from '@podloom/network';
+import { type Caches, asksOtherwise } from './caches.ts';
+import { type Limits, type Refusal, grantsFor, refusalOf } from './refusals.ts';
+import { type SourceObject, choosesPod, isBridge, sourceTypes } from './sources.ts';
+
+export interface PodComposition extends ComposedPod {
+  readonly refusals: readonly Refusal[];
+  /** Objects that must have their finalizer before this is carried out. */
+  readonly sources: readonly SourceObject[];
+}
+
+export interface View {
+  sourcesIn(namespace: string): SourceObject[];
+  sourcesByKind(namespace: string): Sources;
+  compose(pod: Pod): PodComposition;
+  /** Everything that asks for something in this pod, whether it gets it or not. */
+  choosing(pod: Pod): SourceObject[];
+  deviceOf(namespace: string, bridge: string): string | undefined;
+  limits(namespace: string): Limits;
+  end(): void;
+}
+
+export function view(caches: Caches, reservedCidrs: readonly string[]): View {
+  let devices: Map<string, string> | undefined;
+  /** Bridges that some object names; others are only still recorded. */
+  let named: ReadonlySet<string> = new Set();
+  let reserved: string[] | undefined;
+  const undo = [
+    ...[...caches.sources.values()].map((cache) =>
+      cache.subscribe(({ old, now }) => {
+        if (!old || !now || asksOtherwise(old, now)) devices = undefined;
+      }),
+    ),
+    caches.podNetworks.subscribe(({ old, now }) => {
+      if (old?.metadata.generation === now?.metadata.generation) return;
+      // Working it out again for each PodNetwork would make the last of many slow; most say what is known.
+      const isNews = (now?.spec.interfaces ?? []).some(
+        ({ bridge }) => bridge && devices?.get(namingKey(now?.metadata.namespace ?? '', bridge.name)) !== bridge.device,
+      );
+      const isLast = (old?.spec.interfaces ?? []).some(
+        ({ bridge }) => bridge && !named.has(namingKey(old?.metadata.namespace ?? '', bridge.name)),
+      );
+      if (isNews || isLast) devices = undefined;
+    }),
+    caches.nodes.subscribe(() => (reserved = undefined)),
+  ];
+
+  const all = <T extends SourceObject>(kind: T['kind'], namespace?: string): T[] => {
+    const cache = caches.sources.get(kind);
+    return (namespace === undefined ? cache?.list() : cache?.by('namespace', namespace)) as T[];
+  };
+  const sourcesOf = (namespace?: string): Sources => ({
+    podConfigs: all<PodConfig>('PodConfig', namespace),
+    podNetworkConfigs: all<PodNetworkConfig>('PodNetworkConfig', namespace),
+    additionalNetworks: all<AdditionalNetwork>('AdditionalNetwork', namespace),
+    primaryNetworks: all<PrimaryNetwork>('PrimaryNetwork', namespace),
+    bridges: all<Bridge>('Bridge', namespace),
+  });
+
+  /** Of all namespaces, because they share the nodes' list of names. What a PodNetwork has recorded stays. */
+  function currentDevices(): Map<string, string> {
+    if (devices) return devices;
+    const namings = bridgeNamings(sourcesOf());
+    named = new Set(namings.map(({ namespace, bridge }) => namingKey(namespace, bridge)));
+    devices = bridgeDevices([
+      ...namings,
+      ...caches.podNetworks
+        .list()
+        .flatMap(({ metadata: { namespace = '', creationTimestamp = '' }, spec }) =>
+          spec.interfaces.flatMap(({ bridge }) =>
+            bridge ? [{ namespace, bridge: bridge.name, since: creationTimestamp, device: bridge.device }] : [],
+          ),
+        ),
+    ]);
+    return devices;
+  }
+
+  function limits(namespace: string): Limits {
+    reserved ??= [...reservedCidrs, ...caches.nodes.list().flatMap(({ spec }) => spec?.podCIDRs ?? [])];
+    const labels = caches.namespaces.get(namespace)?.metadata.labels;
+    return { reserved, grants: grantsFor(namespace, labels, caches.grants.list()) };
+  }
+
+  const sourcesIn = (namespace: string): SourceObject[] =>
+    sourceTypes.flatMap(({ kind }) => caches.sources.get(kind)?.by('namespace', namespace) ?? []);
+
+  return {
+    sourcesIn,
+    sourcesByKind: sourcesOf,
+    limits,
+    choosing: (pod) => sourcesIn(pod.metadata.namespace ?? '').filter((source) => choosesPod(source, pod)),
+    deviceOf: (namespace, bridge) => currentDevices().get(namingKey(namespace, bridge)),
+    compose(pod) {
+      const { namespace = '', name = '', uid = '', labels = {} } = pod.metadata;
+      const { nodeName = '', hostNetwork } = pod.spec ?? {};
+      const identity = { namespace, name, uid, nodeName, labels, hostNetwork };
+      const composed = composePod(identity, sourcesOf(namespace), currentDevices());
+      const bounds = limits(namespace);
+      const refused = new Map(composed.interfaces.map((one) => [one, refusalOf(one, bounds)]));
+      const interfaces = composed.interfaces.filter((one) => refused.get(one) === undefined);
+      const refs = [...interfaces.map((one) => one.interface.source), ...(composed.primary?.sources ?? [])];
+      const bridges = new Set(interfaces.flatMap((one) => one.interface.bridge?.name ?? []));
+      const sources = sourcesIn(namespace).filter((source) =>
+        isBridge(source)
+          ? source.metadata.deletionTimestamp === undefined && bridges.has(source.spec.name)
+          : refs.some(({ kind, name }) => kind === source.kind && name === source.metadata.name),
+      );
+      return { ...composed, interfaces, refusals: [...refused.values()].filter((one) => one !== undefined), sources };
+    },
+    end: () => undo.forEach((step) => step()),
+  };
+}

@@ -1,0 +1,90 @@
+/**
+ * The operator as a process: caches that are always warm, a Lease that decides who works, and the work. It never touches a node; what it wants done there
+ * it writes into PodNetworks.
+ */
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import { InvalidInput, isCidr } from '@podloom/api';
+import {
+  type Client,
+  type Clock,
+  type Log,
+  type Metrics,
+  runAsLeader,
+  startEvents,
+  startServer,
+  systemClock,
+} from '@podloom/kube';
+import { countCalls } from './calls.ts';
+import { startCaches } from './network/caches.ts';
+import { leadNetwork } from './network/lead.ts';
+import { measureAttachments } from './network/metrics.ts';
+import type { OperatorSettings } from './settings.ts';
+
+export interface OperatorOptions {
+  readonly client: Client;
+  readonly log: Log;
+  readonly signal: AbortSignal;
+  readonly metrics: Metrics;
+  readonly clock?: Clock | undefined;
+  /** Called when the work outlives the lease; ends the process where nothing else is said. */
+  readonly force?: (() => void) | undefined;
+}
+
+/** Runs until the signal aborts; resolves when nothing of it runs any more and the Lease is free. */
+export async function runOperator(settings: OperatorSettings, options: OperatorOptions): Promise<void> {
+  const { log, metrics, clock = systemClock, force } = options;
+  const reservedCidrs = parseCidrs(settings.reservedCidrs);
+  const client = countCalls(options.client, metrics);
+  // What was started here ends here, also when something fails half-way.
+  const own = new AbortController();
+  const signal = AbortSignal.any([options.signal, own.signal]);
+  const caches = startCaches({ client, log, signal, onlyNamespace: settings.onlyNamespace });
+  const events = startEvents({ client, component: 'podloom-operator', log, signal, metrics, clock });
+  const endMeasuring = measureAttachments(caches, metrics);
+  try {
+    if (settings.port > 0) {
+      const synced = () => caches.isSynced || 'The caches are not filled yet';
+      await startServer({ port: settings.port, ready: { caches: synced }, metrics, log, signal });
+    }
+    await runAsLeader(
+      {
+        client,
+        name: settings.leaseName,
+        namespace: settings.namespace,
+        identity: `${settings.identity ?? hostname()}-${randomUUID().slice(0, 8)}`,
+        leaseMs: settings.leaseDuration,
+        log,
+        metrics,
+        clock,
+        force,
+        async lead(leading) {
+          try {
+            await caches.waitForSync();
+          } catch (error) {
+            if (leading.aborted) return;
+            throw error;
+          }
+          const { sampleImage } = settings;
+          await leadNetwork({ client, caches, events, log, metrics, clock, sampleImage, reservedCidrs }, leading);
+        },
+      },
+      signal,
+    );
+  } finally {
+    endMeasuring();
+    own.abort();
+    await Promise.all([caches.ended, events.ended]);
+  }
+}
+
+function parseCidrs(text: string): string[] {
+  const cidrs = text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+  const bad = cidrs.find((cidr) => !isCidr(cidr));
+  if (bad !== undefined)
+    throw new InvalidInput('RESERVED_CIDRS', `"${bad}" in reservedCidrs is no range such as 10.96.0.0/12`);
+  return cidrs;
+}

@@ -1,0 +1,319 @@
+/**
+ * A real API server with our kinds, a namespace of the test's own, operators that serve only it, and an agent that does what is told without a
+ * kernel: it answers each PodNetwork of the nodes that it is given. There is no kubelet, no scheduler and no garbage collector.
+ */
+import { randomUUID } from 'node:crypto';
+import {
+  type IPPool,
+  type Kind,
+  type PodNetwork,
+  additionalNetworkKind,
+  bridgeKind,
+  customResourceDefinition,
+  ipPoolKind,
+  kinds,
+  podConfigKind,
+  podNetworkConfigKind,
+  podNetworkKind,
+  primaryNetworkKind,
+} from '@podloom/api';
+import {
+  type Client,
+  type ClusterConfig,
+  type Metrics,
+  type Pod,
+  createClient,
+  createLog,
+  createMetrics,
+  customResourceDefinitions,
+  isApiError,
+  isNotFound,
+  loadConfig,
+  namespaces,
+  nodes,
+  pods,
+  serviceAccounts,
+  startCache,
+  toTime,
+} from '@podloom/kube';
+import { operatorSettings, runOperator } from '@podloom/operator';
+import { inject, onTestFinished, vi } from 'vitest';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** Path of an administrator's kubeconfig. */
+    kubeconfig: string;
+  }
+}
+
+export const eventually = (check: () => void | Promise<void>, timeoutMs = 20_000): Promise<void> =>
+  vi.waitFor(check, { timeout: timeoutMs, interval: 20 });
+
+export interface RunningOperator {
+  readonly metrics: Metrics;
+  /** As a process that is told to stop. */
+  stop(): Promise<void>;
+  /** As kill -9: nothing that it would still write arrives. */
+  kill(): Promise<void>;
+}
+
+export interface Agent {
+  /** From now on it answers nothing, until it is resumed. */
+  pause(): void;
+  resume(): void;
+}
+
+export interface World {
+  readonly client: Client;
+  readonly namespace: string;
+  readonly node: string;
+  operator(options?: {
+    wrap?: (client: Client) => Client;
+    settings?: Record<string, string>;
+  }): Promise<RunningOperator>;
+  agent(node?: string): Promise<Agent>;
+  pod(name: string, labels?: Record<string, string>, more?: { node?: string; hostNetwork?: boolean }): Promise<Pod>;
+  /** As the kubelet does at the end of a pod's life. */
+  removePod(name: string): Promise<void>;
+  relabel(name: string, labels: Record<string, string | null>): Promise<void>;
+  config(name: string, attachments: readonly object[], more?: object): Promise<void>;
+  networkOf(pod: string): Promise<PodNetwork | undefined>;
+  networks(): Promise<PodNetwork[]>;
+  pools(): Promise<IPPool[]>;
+  addressesOf(pod: string): Promise<string[]>;
+}
+
+let installed: Promise<void> | undefined;
+
+async function installKinds(client: Client): Promise<void> {
+  for (const kind of kinds) {
+    await client.apply(customResourceDefinitions, customResourceDefinition(kind), {
+      fieldManager: 'test',
+      force: true,
+    });
+  }
+  for (const { resource } of kinds) {
+    await vi.waitUntil(
+      () =>
+        client.list(resource, { limit: 1 }).then(
+          () => true,
+          (error: unknown) => {
+            if (isApiError(error) && error.api.status === 404) return false;
+            throw error;
+          },
+        ),
+      { timeout: 60_000 },
+    );
+  }
+}
+
+export async function world(): Promise<World> {
+  const config = await loadConfig({ path: inject('kubeconfig') });
+  const namespace = `op-${randomUUID().slice(0, 8)}`;
+  const client = createClient({ ...config, namespace });
+  await (installed ??= installKinds(client));
+  const node = `node-${namespace}`;
+  await client.create(namespaces, { metadata: { name: namespace } });
+  await client.create(serviceAccounts, { metadata: { name: 'default', namespace } });
+  await client.create(nodes, { metadata: { name: node } });
+  const stops: (() => Promise<void>)[] = [];
+  onTestFinished(async () => {
+    for (const stop of stops.toReversed()) await stop();
+    await removeFinalizers(client, namespace);
+    await ignoreMissing(() => client.delete(nodes, node));
+    await client.delete(namespaces, namespace);
+    await client.close();
+  });
+
+  const networkOf = (pod: string): Promise<PodNetwork | undefined> =>
+    client.get(podNetworkKind.resource, pod, { namespace }).catch((error: unknown) => {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    });
+
+  return {
+    client,
+    namespace,
+    node,
+    async operator({ wrap = (one: Client) => one, settings = {} } = {}) {
+      const running = await startOperator(config, namespace, wrap, settings);
+      stops.push(() => running.stop());
+      return running;
+    },
+    async agent(onNode = node) {
+      const stop = new AbortController();
+      const running = startAgent(client, namespace, onNode, stop.signal);
+      stops.push(async () => {
+        stop.abort();
+        await running.ended;
+      });
+      return running;
+    },
+    async pod(name, labels = {}, { node: onNode = node, hostNetwork } = {}) {
+      const spec = {
+        nodeName: onNode,
+        containers: [{ name: 'main', image: 'none' }],
+        ...(hostNetwork && { hostNetwork }),
+      };
+      await client.create(pods, { metadata: { name, namespace, labels }, spec });
+      return await client.patch(
+        pods,
+        name,
+        { status: { phase: 'Running' } },
+        { type: 'merge', namespace, subresource: 'status' },
+      );
+    },
+    removePod: (name) => client.delete(pods, name, { namespace, gracePeriodSeconds: 0 }),
+    relabel: async (name, labels) =>
+      void (await client.patch(pods, name, { metadata: { labels } }, { type: 'merge', namespace })),
+    async config(name, attachments, more = {}) {
+      const object = { metadata: { name, namespace }, spec: { networkAttachments: attachments, ...more } };
+      await client.apply(podConfigKind.resource, object as never, { fieldManager: 'tenant', namespace, force: true });
+    },
+    networkOf,
+    networks: async () => (await client.list(podNetworkKind.resource, { namespace })).items,
+    pools: async () => (await client.list(ipPoolKind.resource, { namespace })).items,
+    addressesOf: async (pod) => (await networkOf(pod))?.spec.interfaces.flatMap(({ addresses }) => addresses) ?? [],
+  };
+}
+
+async function startOperator(
+  config: ClusterConfig,
+  namespace: string,
+  wrap: (client: Client) => Client,
+  given: Record<string, string>,
+): Promise<RunningOperator> {
+  const stop = new AbortController();
+  const client = createClient({ ...config, namespace });
+  const metrics = createMetrics();
+  const level = process.env['LOG'] === undefined ? 'silent' : 'debug';
+  const settings = operatorSettings.read({
+    args: [],
+    env: {},
+    file: { namespace, onlyNamespace: namespace, leaseDuration: '4s', identity: randomUUID().slice(0, 4), ...given },
+  });
+  const ended = runOperator(settings, {
+    client: wrap(client),
+    log: createLog({ name: 'operator', level }),
+    signal: stop.signal,
+    metrics,
+    force: () => undefined,
+  });
+  let isOver = false;
+  const finish = async () => {
+    if (isOver) return;
+    isOver = true;
+    stop.abort();
+    await ended.catch(() => undefined);
+    await client.close();
+  };
+  ended.catch(() => undefined);
+  return {
+    metrics,
+    stop: finish,
+    async kill() {
+      // Cutting the connections first: not even the Lease is given back.
+      await client.close();
+      await finish();
+    },
+  };
+}
+
+/** Answers each PodNetwork as a perfect node would: everything attached, what is not asked for gone. */
+function startAgent(
+  client: Client,
+  namespace: string,
+  node: string,
+  signal: AbortSignal,
+): Agent & { ended: Promise<void> } {
+  const log = createLog({ name: 'agent', level: 'silent' });
+  const fieldSelector = `spec.nodeName=${node}`;
+  const cache = startCache({ client, resource: podNetworkKind.resource, namespace, fieldSelector, log, signal });
+  let isPaused = false;
+  let pid = 1_000;
+  const pids = new Map<string, number>();
+  const pending = new Set<Promise<void>>();
+
+  async function answer(network: PodNetwork): Promise<void> {
+    const { name = '', generation, uid = '' } = network.metadata;
+    if (network.status?.observedGeneration === generation) return;
+    pids.set(uid, pids.get(uid) ?? (pid += 1));
+    const { primary } = network.spec;
+    const status = {
+      observedGeneration: generation,
+      podPid: pids.get(uid),
+      interfaces: network.spec.interfaces.map(({ key, namePrefix, name, addresses, bridge }) => ({
+        key,
+        name: name ?? `${namePrefix}${pids.get(uid)}`,
+        hostName: `h${namePrefix}${pids.get(uid)}`,
+        addresses,
+        bridgeDevice: bridge?.device,
+        state: 'Attached',
+        since: toTime(Date.now()),
+      })),
+      ...(primary && {
+        primary: { before: { mtuBytes: 1450 }, applied: { ...(primary.mtuBytes && { mtuBytes: primary.mtuBytes }) } },
+      }),
+      conditions: [
+        {
+          type: 'Ready',
+          status: 'True',
+          reason: 'Attached',
+          message: '',
+          lastTransitionTime: toTime(Date.now()),
+          observedGeneration: generation,
+        },
+      ],
+    };
+    try {
+      await client.apply(podNetworkKind.resource, { metadata: { name, namespace, uid }, status } as never, {
+        fieldManager: 'agent',
+        namespace,
+        subresource: 'status',
+        force: true,
+        signal,
+      });
+    } catch (error) {
+      if (!signal.aborted && !isApiError(error)) throw error;
+    }
+  }
+  const look = (network: PodNetwork | undefined): void => {
+    if (!network || isPaused) return;
+    const one = answer(network).finally(() => pending.delete(one));
+    pending.add(one);
+  };
+  cache.subscribe(({ now }) => look(now));
+  return {
+    pause: () => void (isPaused = true),
+    resume() {
+      isPaused = false;
+      cache.list().forEach(look);
+    },
+    ended: cache.ended.then(async () => void (await Promise.allSettled(pending))),
+  };
+}
+
+async function removeFinalizers(client: Client, namespace: string): Promise<void> {
+  const sources: readonly Kind[] = [
+    podConfigKind,
+    podNetworkConfigKind,
+    bridgeKind,
+    primaryNetworkKind,
+    additionalNetworkKind,
+  ];
+  for (const { resource } of sources) {
+    const { items } = await client.list(resource, { namespace });
+    for (const { metadata } of items) {
+      const patch = { metadata: { finalizers: null } };
+      await ignoreMissing(() => client.patch(resource, metadata.name ?? '', patch, { type: 'merge', namespace }));
+    }
+  }
+}
+
+async function ignoreMissing(call: () => Promise<unknown>): Promise<void> {
+  try {
+    await call();
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+  }
+}
