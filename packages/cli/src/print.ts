@@ -1,6 +1,12 @@
 /** What commands print: a table for people, or with `-o json` the very value that the table was made of. */
 
+import { Option } from 'commander';
+
 export type OutputFormat = 'table' | 'json';
+
+export function outputOption(): Option {
+  return new Option('-o, --output <format>', 'how to print').choices(['table', 'json']).default('table');
+}
 
 export interface Column<T> {
   readonly title: string;

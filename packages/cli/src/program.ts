@@ -2,6 +2,8 @@
 import { Argument, Command } from 'commander';
 import manifest from '../package.json' with { type: 'json' };
 import { clusterCommand } from './commands/cluster.ts';
+import { planCommand } from './commands/plan.ts';
+import { showCommand } from './commands/show.ts';
 import { completeWords, completionScripts, type Shell, shells } from './completion.ts';
 import { exitCodeHelp } from './exit-codes.ts';
 
@@ -12,6 +14,8 @@ export function program(): Command {
     .helpOption('-h, --help', 'show help; also after every command')
     .addHelpText('after', exitCodeHelp)
     .showHelpAfterError('(--help shows what there is)')
+    .addCommand(showCommand())
+    .addCommand(planCommand())
     .addCommand(clusterCommand())
     .addCommand(completionCommand());
   root.command('__complete [words...]', { hidden: true }).action((words: string[]) => {

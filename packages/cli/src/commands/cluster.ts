@@ -1,18 +1,12 @@
 /** `podloom cluster …`: a private, real Kubernetes on this machine. What it does is in the package `local`. */
 import { spawn } from 'node:child_process';
-import {
-  clusterDown,
-  clusterExec,
-  clusterKubeconfig,
-  clusterLoad,
-  clusterLogs,
-  clusterStatus,
-  type ClusterStatus,
-  clusterUp,
-} from '@podloom/local';
+import type { ClusterStatus } from '@podloom/local';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { formatAge, formatTable, type OutputFormat } from '../print.ts';
+import { formatAge, formatTable, type OutputFormat, outputOption } from '../print.ts';
 import { progressOn } from '../progress.ts';
+
+/** Loaded when needed: the image's processes never do, and a mistyped command should answer at once. */
+const local = () => import('@podloom/local');
 
 export function clusterCommand(): Command {
   return new Command('cluster')
@@ -36,9 +30,11 @@ function up(): Command {
     .action(async ({ name, nodes }: { name: string; nodes?: number }) => {
       const startedAt = performance.now();
       const progress = progressOn(process.stderr);
-      const cluster = await clusterUp({ name, ...(nodes !== undefined && { nodes }), progress: progress.tell }).finally(
-        progress.end,
-      );
+      const cluster = await (
+        await local()
+      )
+        .clusterUp({ name, ...(nodes !== undefined && { nodes }), progress: progress.tell })
+        .finally(progress.end);
       const took = ((performance.now() - startedAt) / 1000).toFixed(1);
       const ready = `${cluster.nodes.length} nodes Ready: ${cluster.nodes.join(', ')}`;
       console.log(cluster.started ? `${ready}, in ${took} s` : `${ready}; it was running already`);
@@ -51,7 +47,7 @@ function down(): Command {
     .description('remove it: every process, mount, link, namespace, cgroup and file')
     .addOption(nameOption())
     .action(async ({ name }: { name: string }) => {
-      const existed = await clusterDown({ name });
+      const existed = await (await local()).clusterDown({ name });
       console.log(existed ? `Cluster ${name} is gone` : `There was no cluster ${name}`);
     });
 }
@@ -62,7 +58,7 @@ function status(): Command {
     .addOption(nameOption())
     .addOption(outputOption())
     .action(async ({ name, output }: { name: string; output: OutputFormat }) => {
-      const found = await clusterStatus({ name });
+      const found = await (await local()).clusterStatus({ name });
       console.log(output === 'json' ? JSON.stringify(found, null, 2) : describeCluster(found, Date.now()));
     });
 }
@@ -71,7 +67,7 @@ function kubeconfig(): Command {
   return new Command('kubeconfig')
     .description("print the path of the administrator's kubeconfig")
     .addOption(nameOption())
-    .action(async ({ name }: { name: string }) => console.log(await clusterKubeconfig({ name })));
+    .action(async ({ name }: { name: string }) => console.log(await (await local()).clusterKubeconfig({ name })));
 }
 
 function load(): Command {
@@ -80,7 +76,7 @@ function load(): Command {
     .argument('<archive>', 'OCI archive, such as dist/podloom-image.tar')
     .addOption(nameOption())
     .action(async (archive: string, { name }: { name: string }) => {
-      const nodes = await clusterLoad({ name, archive });
+      const nodes = await (await local()).clusterLoad({ name, archive });
       console.log(`Loaded on ${nodes.join(', ')}`);
     });
 }
@@ -92,7 +88,7 @@ function exec(): Command {
     .argument('<command...>', 'command and its arguments, after --')
     .addOption(nameOption())
     .action(async (node: string, command: [string, ...string[]], { name }: { name: string }) => {
-      process.exitCode = await clusterExec({ name, node, command });
+      process.exitCode = await (await local()).clusterExec({ name, node, command });
     });
 }
 
@@ -103,7 +99,7 @@ function logs(): Command {
     .option('-f, --follow', 'go on as it grows', false)
     .addOption(nameOption())
     .action(async (part: string, { name, follow }: { name: string; follow: boolean }) => {
-      const file = await clusterLogs({ name, process: part });
+      const file = await (await local()).clusterLogs({ name, process: part });
       const args = follow ? ['-n', '+1', '-F', file] : ['-n', '+1', file];
       await new Promise((resolve, reject) => {
         spawn('tail', args, { stdio: 'inherit' }).on('close', resolve).on('error', reject);
@@ -133,10 +129,6 @@ export function describeCluster(cluster: ClusterStatus, now: number): string {
     `Ranges      pods ${cluster.addresses.podRange}, services ${cluster.addresses.serviceRange}`,
   ].join('\n');
   return [head, nodes, ...(cluster.processes.length > 0 ? [processes] : [])].join('\n\n');
-}
-
-export function outputOption(): Option {
-  return new Option('-o, --output <format>', 'how to print').choices(['table', 'json']).default('table');
 }
 
 function parseCount(text: string): number {

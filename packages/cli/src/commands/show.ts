@@ -1,0 +1,25 @@
+/** `podloom show POD`: the pod's networks as a drawing. */
+import { podNetworkKind } from '@podloom/api';
+import { isNotFound } from '@podloom/kube';
+import { drawPod } from '@podloom/network';
+import { Command } from 'commander';
+import { type ConnectOptions, withClient, withConnection } from '../connect.ts';
+import { type OutputFormat, outputOption } from '../print.ts';
+
+export function showCommand(): Command {
+  return withConnection(new Command('show'))
+    .description("draw a pod's networks: links, addresses, peers, bridge, node")
+    .argument('<pod>', 'name of the pod')
+    .addOption(outputOption())
+    .action(async (pod: string, options: ConnectOptions & { output: OutputFormat }) => {
+      await withClient(options, async (client, namespace) => {
+        const network = await client.get(podNetworkKind.resource, pod, { namespace }).catch((error: unknown) => {
+          if (isNotFound(error)) return undefined;
+          throw error;
+        });
+        if (options.output === 'json') console.log(JSON.stringify(network ?? null, null, 2));
+        else if (network) process.stdout.write(drawPod(network));
+        else console.log(`Pod ${namespace}/${pod} has no networks besides the cluster's own, or there is no such pod`);
+      });
+    });
+}
