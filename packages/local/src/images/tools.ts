@@ -1,7 +1,8 @@
 /**
  * A small image to look at networks from inside a pod, made of this machine's Debian packages. It runs without root and without
  * capabilities: ping is iputils' (through a datagram ICMP socket), as busybox's insists on a raw one. tcpdump, and whatever changes
- * a link, still needs what the kernel asks for: a container with `runAsUser: 0` and the capability.
+ * a link, still needs what the kernel asks for: a container with `runAsUser: 0` and the capability. The shell is dash, because busybox's own
+ * prefers its applets to the programs of the same name.
  */
 import { Unavailable } from '@podloom/api';
 import { execFileSync } from 'node:child_process';
@@ -16,6 +17,7 @@ import type { ImageArchive } from './oci.ts';
 /** Program in the image: the Debian package that it comes from, and its name there where that differs. */
 const programs: Record<string, { package: string; name?: string }> = {
   busybox: { package: 'busybox-static' },
+  sh: { package: 'dash', name: 'dash' },
   ip: { package: 'iproute2' },
   bridge: { package: 'iproute2' },
   ss: { package: 'iproute2' },
