@@ -64,7 +64,9 @@ describe('the tools image', () => {
 
   it('names the Debian packages that are missing', async () => {
     const none = toolsImage({ out: join(folder, 'none.tar'), name, searchPath: [folder] });
-    await expect(none).rejects.toThrow(/apt-get install busybox-static dash iproute2 iputils-ping netcat-openbsd tcpdump$/);
+    await expect(none).rejects.toThrow(
+      /apt-get install busybox-static dash iproute2 iputils-ping netcat-openbsd tcpdump$/,
+    );
   });
 });
 
