@@ -11,7 +11,6 @@ type Int = number;
 const setnsC = c.func('int setns(int fd, int type)') as (fd: Int, type: Int) => Int;
 const unshareC = c.func('int unshare(int flags)') as (flags: Int) => Int;
 const socketC = c.func('int socket(int domain, int type, int protocol)') as (d: Int, t: Int, p: Int) => Int;
-const bindC = c.func('int bind(int fd, void *addr, uint32_t len)') as (fd: Int, a: Uint8Array, n: Int) => Int;
 const connectC = c.func('int connect(int fd, void *addr, uint32_t len)') as (fd: Int, a: Uint8Array, n: Int) => Int;
 const setsockoptC = c.func('int setsockopt(int fd, int level, int name, void *value, uint32_t len)') as (
   fd: Int,
@@ -89,14 +88,12 @@ function checked(call: string, result: number): number {
 }
 
 export const EINTR = 4;
-export const EAGAIN = 11;
 export const ENOBUFS = 105;
 
 export const setns = (fd: number, type: number): void => void checked('setns', setnsC(fd, type));
 export const unshare = (flags: number): void => void checked('unshare', unshareC(flags));
 export const socket = (domain: number, type: number, protocol: number): number =>
   checked('socket', socketC(domain, type, protocol));
-export const bind = (fd: number, address: Uint8Array): void => void checked('bind', bindC(fd, address, address.length));
 export const connect = (fd: number, address: Uint8Array): void =>
   void checked('connect', connectC(fd, address, address.length));
 export const close = (fd: number): void => void checked('close', closeC(fd));
@@ -149,7 +146,6 @@ const PIDFD_OPEN = 434;
 export const pidfdOpen = (pid: number): number => checked('pidfd_open', syscallC(PIDFD_OPEN, pid, 0));
 
 export const EPOLL_ADD = 1;
-export const EPOLL_DELETE = 2;
 
 /** Watches for input. `key` comes back from `epollWait`; it is ours to choose, so no lookup by descriptor is needed. */
 export function epollControl(epoll: number, operation: number, fd: number, key: number, events = EPOLLIN): void {

@@ -94,8 +94,6 @@ export function addressFamily(channel: Channel, indexOf: (ref: LinkRef) => numbe
   };
 }
 
-export type AddressFamily = ReturnType<typeof addressFamily>;
-
 export function toAddress(seen: OutOf<typeof header> & OutOf<typeof attributes>): Address {
   return {
     ...seen,

@@ -198,8 +198,6 @@ export function linkFamily(channel: Channel) {
   }
 }
 
-export type LinkFamily = ReturnType<typeof linkFamily>;
-
 export interface ListLinks {
   readonly master?: LinkRef;
   readonly kind?: string;

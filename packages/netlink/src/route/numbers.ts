@@ -13,9 +13,7 @@ export const RTM_NEWNEIGH = 28;
 export const RTM_DELNEIGH = 29;
 export const RTM_GETNEIGH = 30;
 export const RTM_NEWNSID = 88;
-export const RTM_DELNSID = 89;
 export const RTM_GETNSID = 90;
-export const RTM_NEWSTATS = 92;
 export const RTM_GETSTATS = 94;
 export const RTM_NEWLINKPROP = 108;
 export const RTM_DELLINKPROP = 109;
@@ -24,6 +22,5 @@ export const AF_UNSPEC = 0;
 export const AF_INET = 2;
 export const AF_BRIDGE = 7;
 export const AF_INET6 = 10;
-export const AF_MPLS = 28;
 
 export const IFF_UP = 0x1;

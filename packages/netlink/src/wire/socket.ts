@@ -90,6 +90,7 @@ export function joinGroup(fd: number, group: number): void {
 
 /** The system calls of an exchange, so that a test can be a kernel that real ones are only rarely. */
 type Calls = Pick<typeof libc, 'send' | 'recv' | 'close'>;
+const system: Calls = { send: libc.send, recv: libc.recv, close: libc.close };
 
 export class Socket {
   readonly #open: () => number;
@@ -98,7 +99,7 @@ export class Socket {
   #sequence = 1;
 
   /** `open` is called when a descriptor is first needed, and again after an exchange that was left half read. */
-  constructor(open: () => number, calls: Calls = libc) {
+  constructor(open: () => number, calls: Calls = system) {
     this.#open = open;
     this.#calls = calls;
   }
