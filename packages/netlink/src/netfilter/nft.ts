@@ -133,7 +133,10 @@ interface RulesOf {
 
 export function nftFamily(socket: Socket) {
   return {
-    /** Sends what `work` asks for as one: all of it happens, or nothing and the first error is thrown. */
+    /**
+     * Sends what `work` asks for as one: all of it happens, or nothing and the first error is thrown. It must fit a datagram (about
+     * 1 MiB, say 20,000 elements), else it is EMSGSIZE.
+     */
     transaction(work: (transaction: NftTransaction) => void): void {
       const requests: Request[] = [];
       work(collect(requests));
