@@ -1,0 +1,173 @@
+/** Wires the agent of one node: the PodNetworks of the node, the container runtime, the kernel. No logic here. */
+import { type PodNetwork, type PrimaryLinkState, podNetworkKind } from '@podloom/api';
+import {
+  type Client,
+  type Clock,
+  type Log,
+  type Metrics,
+  type ObjectKey,
+  controller,
+  dependsOn,
+  keyOf,
+  startCache,
+  startEvents,
+  startServer,
+  systemClock,
+  workQueue,
+} from '@podloom/kube';
+import { type Netns, monitor, open } from '@podloom/netlink';
+import { fstatSync } from 'node:fs';
+import { type CriClient, connectCri } from './cri/client.ts';
+import { podFinder } from './cri/finder.ts';
+import { followRuntime } from './cri/follow.ts';
+import { findCriSocket } from './cri/socket.ts';
+import { driftGuard } from './drift/judge.ts';
+import { driftListener, nodeName as nodeKey } from './drift/listener.ts';
+import { agentMetrics } from './metrics.ts';
+import { nodeView } from './observe/node.ts';
+import { knocks } from './reconcile/knocks.ts';
+import { tidyNode } from './reconcile/node.ts';
+import { type PodDeps, podNetworkReconciler, releasePod } from './reconcile/pod.ts';
+import { statusReporter } from './reconcile/reporter.ts';
+import { servedPods } from './reconcile/served.ts';
+import type { AgentSettings } from './settings.ts';
+
+export interface AgentDeps {
+  readonly client: Client;
+  readonly log: Log;
+  readonly signal: AbortSignal;
+  readonly metrics: Metrics;
+  readonly clock?: Clock | undefined;
+  /** For tests: a namespace that stands for the node's. Left out, the agent's own, which is the node's where it runs with host network. */
+  readonly node?: Netns | undefined;
+  /** For tests. Left out, the runtime at `criSocket`. */
+  readonly cri?: CriClient | undefined;
+}
+
+/** Statuses are written side by side; the kernel's part of a reconcile is never interrupted by another. */
+const concurrency = 32;
+
+/** Serves the node until the signal aborts. Links stay as they are: an agent that ends, or is killed, takes nothing away. */
+export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promise<void> {
+  const { client, metrics, clock = systemClock } = deps;
+  const log = deps.log.child({ node: settings.nodeName });
+  const stop = new AbortController();
+  const signal = AbortSignal.any([deps.signal, stop.signal]);
+  const cri = deps.cri ?? connectCri(findCriSocket(settings.criSocket));
+  const node = deps.node ?? open();
+
+  const cache = startCache<PodNetwork, 'pod'>({
+    client,
+    resource: podNetworkKind.resource,
+    fieldSelector: `spec.nodeName=${settings.nodeName}`,
+    indexes: { pod: ({ spec }) => [spec.podUid] },
+    log,
+    signal,
+    clock,
+  });
+  const doors = knocks();
+  const finder = podFinder(cri);
+  const view = nodeView(node);
+  const ports = new Map<string, ObjectKey>();
+  const measure = agentMetrics(metrics, cache, clock);
+  const events = startEvents({
+    client,
+    component: 'podloom-agent',
+    host: settings.nodeName,
+    log,
+    signal,
+    metrics,
+    clock,
+  });
+
+  const tidying = workQueue<'node'>({
+    clock,
+    run: () => {
+      try {
+        tidyNode(cache.list(), { netns: node, view, log });
+        return Promise.resolve('done');
+      } catch (error) {
+        log.warn({ err: error }, 'Could not tidy the node, will retry');
+        return Promise.resolve('failed');
+      }
+    },
+  });
+  // Before the first list is in, everything would look as if it belonged to nobody.
+  const tidy = (): void => {
+    if (cache.isSynced) tidying.add('node');
+  };
+  const listening = monitor<string>(
+    driftListener({
+      view,
+      ports,
+      tidy,
+      look: (key) => doors.knock(key),
+      lookAtAll: () => cache.list().forEach((network) => doors.knock(keyOf(network))),
+      gone(key) {
+        served.close(key);
+        doors.knock(key);
+      },
+    }),
+  );
+  const served = servedPods(listening);
+  const podDeps: PodDeps = {
+    node,
+    nodeInode: fstatSync(node.fd).ino,
+    view,
+    finder,
+    served,
+    reporter: statusReporter(client),
+    guard: driftGuard(settings.driftPolicy, clock),
+    events,
+    clock,
+    ports,
+    tidy,
+    attached: (key, steps) => measure.attached(key, steps),
+    failed: (reason) => measure.failed(reason),
+  };
+  const remembered = new Map<ObjectKey, PrimaryLinkState>();
+  cache.subscribe(({ key, old, now }) => {
+    const before = now?.status?.primary?.before;
+    if (before) remembered.set(key, before);
+    if (old?.metadata.generation !== now?.metadata.generation) measure.heard(key);
+    // What was added cannot be in anyone's way; what was taken out may have been the last.
+    if (old && old.metadata.generation !== now?.metadata.generation) tidy();
+    if (now && !before) remembered.delete(key);
+  });
+  const serving = controller<PodNetwork>({
+    name: 'podnetwork',
+    resource: cache,
+    reconcile: podNetworkReconciler(podDeps),
+    reconcileAbsence: releasePod(podDeps, remembered),
+    watches: [dependsOn(doors.source, ({ metadata: { name = '', namespace } }) => [{ name, namespace }])],
+    concurrency,
+    client,
+    log,
+    metrics,
+    clock,
+  });
+
+  try {
+    listening.add(nodeKey, node, ['link', 'address', 'route']);
+    if (settings.port !== 0) {
+      const ready = { podnetworks: () => serving.isReady || 'The PodNetworks of this node are not known yet' };
+      await startServer({ port: settings.port, health: {}, ready, metrics, log, signal });
+    }
+    const changed = (podUid: string): void => {
+      for (const network of cache.by('pod', podUid)) doors.knock(keyOf(network));
+    };
+    const following = followRuntime({ cri, finder, changed, log, clock, signal });
+    cache.waitForSync().then(tidy, () => undefined);
+    await serving.run(signal);
+    await following;
+  } finally {
+    stop.abort();
+    await tidying.stop();
+    await listening.close();
+    served.closeAll();
+    measure.end();
+    if (!deps.node) node.close();
+    if (!deps.cri) cri.close();
+    await Promise.all([cache.ended, events.ended]);
+  }
+}

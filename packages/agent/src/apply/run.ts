@@ -1,0 +1,80 @@
+/**
+ * Carries out a plan. When a step of an interface fails, what this run did for that interface is taken back and its later steps are left out;
+ * the others go on. A bridge that fails takes the interfaces along that were to be put on it.
+ */
+import { type Step, undoOf } from '@podloom/network';
+import { type Namespaces, applyStep } from './step.ts';
+
+export interface Outcome {
+  /** By key of the interface. */
+  readonly failed: ReadonlyMap<string, unknown>;
+  /** Of steps that belong to no interface: removals and the primary link. */
+  readonly errors: readonly unknown[];
+  /** Names of links on the node that a step was about, so that a view of the node knows what to read again. */
+  readonly touched: ReadonlySet<string>;
+  readonly routingTouched: boolean;
+}
+
+/** What a step stands or falls with. */
+type Party = `key ${string}` | `bridge ${string}` | undefined;
+
+export function applySteps(steps: readonly Step[], namespaces: Namespaces, run = applyStep): Outcome {
+  const failures = new Map<Party, unknown>();
+  const errors: unknown[] = [];
+  const done: Step[] = [];
+  const touched = new Set<string>();
+  let routingTouched = false;
+
+  const attempt = (step: Step): void => {
+    note(step);
+    run(step, namespaces);
+  };
+  function note(step: Step): void {
+    if (step.in !== 'node') return;
+    routingTouched ||= step.do.endsWith('Rule') || step.do.endsWith('Route');
+    if ('link' in step && step.link !== undefined) touched.add(step.link);
+    if ('name' in step) touched.add(step.name);
+    if (step.do === 'setLink' && step.set.name !== undefined) touched.add(step.set.name);
+  }
+  function takeBack(party: Party): void {
+    for (const step of done.filter((one) => partyOf(one) === party).toReversed()) {
+      const undo = undoOf(step);
+      if (!undo) continue;
+      try {
+        attempt(undo);
+      } catch (error) {
+        errors.push(error); // the next plan finds what is left, and mends it
+      }
+    }
+  }
+
+  for (const step of steps) {
+    const party = partyOf(step);
+    if (party !== undefined && failures.has(party)) continue;
+    const bridge = 'master' in step && step.master !== undefined ? (`bridge ${step.master}` as const) : undefined;
+    try {
+      if (bridge && failures.has(bridge)) throw failures.get(bridge);
+      attempt(step);
+      done.push(step);
+    } catch (error) {
+      if (party === undefined) errors.push(error);
+      else {
+        failures.set(party, error);
+        takeBack(party);
+      }
+    }
+  }
+
+  const byKey = [...failures].flatMap(([party, error]) =>
+    party?.startsWith('key ') ? [[party.slice(4), error] as const] : [],
+  );
+  const ofBridges = [...failures].flatMap(([party, error]) => (party?.startsWith('bridge ') ? [error] : []));
+  return { failed: new Map(byKey), errors: [...errors, ...ofBridges], touched, routingTouched };
+}
+
+function partyOf(step: Step): Party {
+  if (step.key !== undefined) return `key ${step.key}`;
+  if (step.in === 'pod' || step.do === 'deleteLink') return undefined;
+  const device = 'name' in step ? step.name : 'link' in step ? step.link : 'rule' in step ? step.rule.iif : undefined;
+  return device === undefined ? undefined : `bridge ${device}`;
+}

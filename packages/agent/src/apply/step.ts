@@ -1,0 +1,138 @@
+/** Carries out one step: a step is a netlink message or two. It knows no policy; whether a step is right was decided by the plan. */
+import { Bug, Unavailable } from '@podloom/api';
+import { type Netns, type RouteSettings, type RuleSettings, addressFlags, isNetlinkError } from '@podloom/netlink';
+import type { LinkSettings, Route, Rule, Step, Where } from '@podloom/network';
+import { addrGenModeNumber } from '../observe/link.ts';
+import { setSysctl, sysctlPath } from './sysctl.ts';
+
+export interface Namespaces {
+  readonly node: Netns;
+  readonly pod?: Netns | undefined;
+}
+
+type Apply<K extends Step['do']> = (here: Netns, step: Extract<Step, { do: K }>, all: Namespaces) => void;
+
+const apply: { readonly [K in Step['do']]: Apply<K> } = {
+  createBridge(here, { name, mac, mtuBytes, group }) {
+    const data = { mcastSnooping: false, stpState: 0, forwardDelay: 0 };
+    here.link.add({ kind: 'bridge', name, address: mac, mtu: mtuBytes, group, data });
+  },
+  createVeth(here, { name, mac, mtuBytes, group, master, peer }, all) {
+    here.link.add({
+      kind: 'veth',
+      name,
+      address: mac,
+      mtu: mtuBytes,
+      group,
+      master,
+      peer: { name: peer.name, address: peer.mac, mtu: peer.mtuBytes, group, netns: namespace('pod', all) },
+    });
+  },
+  setLink: (here, { link, set }) => here.link.set(link, linkChange(set)),
+  setMaster: (here, { link, master }) => here.link.set(link, { master }),
+  setPortFlags: (here, { link, flags }) => here.link.set(link, { portKind: 'bridge', port: { ...flags } }),
+  setPortFilter(here, { link, priority, handle, program }) {
+    const index = here.link.indexOf(link);
+    tolerating('EEXIST', () => here.qdisc.add({ link: index, kind: 'clsact' }));
+    here.filter.replace({
+      link: index,
+      parent: 'ingress',
+      priority,
+      handle,
+      kind: 'bpf',
+      data: { program: program.map(([code, jt, jf, k]) => ({ code, jt, jf, k })) },
+    });
+  },
+  addFdb: (here, { link, mac }) => here.fdb.replace({ link, lladdr: mac, master: true, state: 'static', sticky: true }),
+  removeFdb: (here, { link, mac }) =>
+    tolerating('ENOENT', () => here.fdb.delete({ link, lladdr: mac, master: true, state: 'static' })),
+  addAddress(here, { link, address, broadcast, noDad, noPrefixRoute }) {
+    const flags = (noDad ? addressFlags.noDad : 0) | (noPrefixRoute ? addressFlags.noPrefixRoute : 0);
+    here.address.replace({ link, address, broadcast, flags });
+  },
+  removeAddress: (here, { link, address }) => tolerating('EADDRNOTAVAIL', () => here.address.delete({ link, address })),
+  addRoute(here, { link, route }) {
+    try {
+      here.route.add(routeSettings(route, link));
+    } catch (error) {
+      if (!isNetlinkError(error, 'EEXIST') || !hasRoute(here, route, link)) throw error;
+    }
+  },
+  removeRoute: (here, { link, route }) => tolerating('ESRCH', () => here.route.delete(routeSettings(route, link))),
+  addRule: (here, { rule }) => tolerating('EEXIST', () => here.rule.add(ruleSettings(rule))),
+  removeRule: (here, { rule }) => tolerating('ENOENT', () => here.rule.delete(ruleSettings(rule))),
+  setSysctl: (here, { link, name, value }) => setSysctl(here, sysctlPath(name, link), value),
+  deleteLink: (here, { link, index }) => tolerating('ENODEV', () => here.link.delete(index ?? link)),
+};
+
+export function applyStep(step: Step, all: Namespaces): void {
+  (apply[step.do] as Apply<Step['do']>)(namespace(step.in, all), step, all);
+}
+
+function namespace(where: Where, { node, pod }: Namespaces): Netns {
+  if (where === 'node') return node;
+  if (!pod) throw new Bug('NO_POD_NAMESPACE', 'A step for a pod was planned, but the pod has no namespace');
+  return pod;
+}
+
+function tolerating(code: string, work: () => void): void {
+  try {
+    work();
+  } catch (error) {
+    if (!isNetlinkError(error, code)) throw error;
+  }
+}
+
+function linkChange({ name, group, alias, mac, mtuBytes, txQueueLength, addrGenMode, up }: LinkSettings) {
+  return {
+    name,
+    group,
+    alias,
+    address: mac,
+    mtu: mtuBytes,
+    txqlen: txQueueLength,
+    up,
+    afSpec: addrGenMode === undefined ? undefined : { inet6: { addrGenMode: addrGenModeNumber(addrGenMode) } },
+  };
+}
+
+const familyOf = (to: string): number => (to.includes(':') ? 10 : 2);
+
+const routeSettings = ({ to, type, table, metric, protocol, via }: Route, link: string | undefined): RouteSettings => ({
+  dst: to,
+  family: familyOf(to),
+  type,
+  table,
+  metric,
+  protocol,
+  via,
+  link,
+});
+
+function hasRoute(here: Netns, { to, table, metric, protocol }: Route, link: string | undefined): boolean {
+  const [family, index] = [familyOf(to), link === undefined ? undefined : here.link.indexOf(link)];
+  return here.route
+    .list({ family, table, protocol })
+    .some(
+      (route) =>
+        (route.dst === to || (route.dst === 'default' && to.endsWith('/0'))) &&
+        (route.metric ?? 0) === metric &&
+        (index === undefined || route.link === index),
+    );
+}
+
+const ruleSettings = ({ family, priority, table, protocol, from, iif }: Rule): RuleSettings => ({
+  family: family === 4 ? 2 : 10,
+  priority,
+  table,
+  protocol,
+  from,
+  iif,
+});
+
+/** What went wrong, for the status: a word and the kernel's sentence. */
+export function describeFailure(error: unknown): { readonly reason: string; readonly message: string } {
+  if (isNetlinkError(error)) return { reason: 'KernelRefused', message: error.message };
+  if (error instanceof Unavailable) return { reason: 'NodeUnavailable', message: error.message };
+  return { reason: 'InternalError', message: error instanceof Error ? error.message : String(error) };
+}

@@ -1,0 +1,173 @@
+/**
+ * The container runtime, asked over CRI. The only importer of grpc; messages are in cri.proto.
+ *
+ * A runtime that restarts is back within a second: the defaults of grpc let the pause grow so far that it took twelve.
+ */
+import {
+  type DescMessage,
+  type MessageInitShape,
+  type MessageShape,
+  create,
+  fromBinary,
+  toBinary,
+} from '@bufbuild/protobuf';
+import { Client, type ServiceError, credentials, status as codes } from '@grpc/grpc-js';
+import { Unavailable } from '@podloom/api';
+import {
+  type Container,
+  type ContainerEventResponse,
+  ContainerEventResponseSchema,
+  type ContainerEventType,
+  ContainerStatusRequestSchema,
+  ContainerStatusResponseSchema,
+  GetEventsRequestSchema,
+  ListContainersRequestSchema,
+  ListContainersResponseSchema,
+  ListPodSandboxRequestSchema,
+  ListPodSandboxResponseSchema,
+  type PodSandbox,
+  PodSandboxStatusRequestSchema,
+  PodSandboxStatusResponseSchema,
+  RuntimeService,
+  VersionRequestSchema,
+  VersionResponseSchema,
+} from './gen/cri_pb.ts';
+
+export interface CriEvent {
+  readonly podUid: string;
+  readonly sandboxId: string;
+  /** The sandbox's own id where the event is about the sandbox itself. */
+  readonly containerId: string;
+  readonly type: ContainerEventType;
+}
+
+export interface CriClient {
+  version(): Promise<string>;
+  /** Of one pod, or all. */
+  sandboxes(podUid?: string): Promise<PodSandbox[]>;
+  containers(podUid?: string): Promise<Container[]>;
+  /** Process of the sandbox, 0 where it has none; undefined when there is no such sandbox. */
+  sandboxPid(id: string): Promise<number | undefined>;
+  /** Process of the container, 0 once it ended; undefined when there is no such container. */
+  containerPid(id: string): Promise<number | undefined>;
+  /** Calls back for each event until the stream breaks, which rejects, or the signal aborts. The runtime says nothing until the first event. */
+  events(listener: (event: CriEvent) => void, signal: AbortSignal): Promise<void>;
+  close(): void;
+}
+
+const podUidLabel = 'io.kubernetes.pod.uid';
+const deadlineMs = 10_000;
+const service = `/${RuntimeService.typeName}`;
+
+export function connectCri(socket: string): CriClient {
+  const client = new Client(`unix://${socket}`, credentials.createInsecure(), {
+    'grpc.initial_reconnect_backoff_ms': 100,
+    'grpc.min_reconnect_backoff_ms': 100,
+    'grpc.max_reconnect_backoff_ms': 1_000,
+    'grpc.max_receive_message_length': 64 * 1024 * 1024,
+  });
+
+  function call<I extends DescMessage, O extends DescMessage>(
+    method: string,
+    input: I,
+    output: O,
+    request: MessageInitShape<I>,
+  ): Promise<MessageShape<O>> {
+    const message = create(input, request);
+    return new Promise((resolve, reject) => {
+      client.makeUnaryRequest(
+        `${service}/${method}`,
+        (value: MessageShape<I>) => Buffer.from(toBinary(input, value)),
+        (bytes) => fromBinary(output, bytes),
+        message,
+        { deadline: Date.now() + deadlineMs },
+        (error, answer) => {
+          if (error) reject(translate(method, error));
+          else resolve(answer!);
+        },
+      );
+    });
+  }
+
+  return {
+    async version() {
+      const { runtimeName, runtimeVersion } = await call('Version', VersionRequestSchema, VersionResponseSchema, {});
+      return `${runtimeName} ${runtimeVersion}`;
+    },
+    async sandboxes(podUid) {
+      const filter = podUid === undefined ? {} : { filter: { labelSelector: { [podUidLabel]: podUid } } };
+      return (await call('ListPodSandbox', ListPodSandboxRequestSchema, ListPodSandboxResponseSchema, filter)).items;
+    },
+    async containers(podUid) {
+      const filter = podUid === undefined ? {} : { filter: { labelSelector: { [podUidLabel]: podUid } } };
+      return (await call('ListContainers', ListContainersRequestSchema, ListContainersResponseSchema, filter))
+        .containers;
+    },
+    sandboxPid: (podSandboxId) =>
+      pidOf(
+        call('PodSandboxStatus', PodSandboxStatusRequestSchema, PodSandboxStatusResponseSchema, {
+          podSandboxId,
+          verbose: true,
+        }),
+      ),
+    containerPid: (containerId) =>
+      pidOf(
+        call('ContainerStatus', ContainerStatusRequestSchema, ContainerStatusResponseSchema, {
+          containerId,
+          verbose: true,
+        }),
+      ),
+    events(listener, signal) {
+      return new Promise((resolve, reject) => {
+        const stream = client.makeServerStreamRequest(
+          `${service}/GetContainerEvents`,
+          () => Buffer.from(toBinary(GetEventsRequestSchema, create(GetEventsRequestSchema))),
+          (bytes) => fromBinary(ContainerEventResponseSchema, bytes),
+          undefined,
+        );
+        const stop = (): void => stream.cancel();
+        signal.addEventListener('abort', stop, { once: true });
+        stream.on('data', (event: ContainerEventResponse) => {
+          const podUid = event.podSandboxStatus?.metadata?.uid;
+          if (podUid === undefined) return;
+          const { containerId, containerEventType: type } = event;
+          listener({ podUid, sandboxId: event.podSandboxStatus?.id ?? '', containerId, type });
+        });
+        const end = (error?: ServiceError): void => {
+          signal.removeEventListener('abort', stop);
+          if (signal.aborted) resolve();
+          else reject(translate('GetContainerEvents', error));
+        };
+        stream.once('error', end);
+        stream.once('end', () => end());
+      });
+    },
+    close: () => client.close(),
+  };
+}
+
+class NoSuch extends Unavailable {}
+
+async function pidOf(
+  answer: Promise<{ readonly info: Readonly<Record<string, string>> }>,
+): Promise<number | undefined> {
+  try {
+    const { info } = await answer;
+    const { pid } = JSON.parse(info['info'] ?? '{}') as { pid?: unknown };
+    return typeof pid === 'number' ? pid : 0;
+  } catch (error) {
+    if (error instanceof NoSuch) return undefined;
+    if (error instanceof SyntaxError) {
+      throw new Unavailable('CRI_ANSWER', 'The container runtime gave information that is no JSON', { cause: error });
+    }
+    throw error;
+  }
+}
+
+function translate(method: string, error: ServiceError | undefined): Unavailable {
+  if (error?.code === codes.NOT_FOUND) return new NoSuch('CRI_NOT_FOUND', error.details, { cause: error });
+  const said = error?.details ?? 'the stream ended';
+  return new Unavailable('CRI_UNAVAILABLE', `The container runtime does not answer ${method}: ${said}`, {
+    cause: error,
+  });
+}

@@ -1,0 +1,67 @@
+/**
+ * Follows the runtime's events, so that a pod's processes are known before anyone asks for them, and a pod that waits for its sandbox is looked at
+ * when it comes. Nothing depends on it: a runtime without events is asked when needed, and pods that wait are asked about again.
+ */
+import { type Clock, type Log, backoffMs } from '@podloom/kube';
+import type { CriClient, CriEvent } from './client.ts';
+import type { PodFinder } from './finder.ts';
+import { ContainerEventType, PodSandboxState } from './gen/cri_pb.ts';
+
+export interface FollowOptions {
+  readonly cri: CriClient;
+  readonly finder: PodFinder;
+  /** A container or the sandbox of this pod came or went. */
+  readonly changed: (podUid: string) => void;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+const backoff = { minMs: 100, maxMs: 5_000 };
+
+export async function followRuntime({ cri, finder, changed, log, clock, signal }: FollowOptions): Promise<void> {
+  const hear = ({ podUid, sandboxId, containerId, type }: CriEvent): void => {
+    const isContainer = containerId !== sandboxId;
+    if (type === ContainerEventType.CONTAINER_STARTED_EVENT && isContainer) prefetch(podUid);
+    if (type === ContainerEventType.CONTAINER_DELETED_EVENT && !isContainer) finder.forget(podUid);
+    changed(podUid);
+  };
+  const prefetch = (podUid: string): void => {
+    finder
+      .find(podUid)
+      .catch((error: unknown) => log.debug({ err: error, podUid }, 'Could not ask for a pod ahead of time'));
+  };
+  async function prefetchAll(): Promise<void> {
+    const ready = (await cri.sandboxes()).filter(({ state }) => state === PodSandboxState.SANDBOX_READY);
+    for (const { metadata } of ready) {
+      if (signal.aborted) return;
+      if (metadata) await finder.find(metadata.uid);
+    }
+    log.info({ pods: ready.length }, 'Found the pods of the container runtime');
+  }
+
+  for (let failures = 0; !signal.aborted;) {
+    const beganMs = clock.monotonicMs();
+    const following = cri.events(hear, signal);
+    // First listen, then look: what comes in between is told twice, not missed.
+    const looking = prefetchAll().catch((error: unknown) =>
+      log.warn({ err: error }, 'Could not list the pods of the container runtime'),
+    );
+    try {
+      await following;
+    } catch (error) {
+      if (clock.monotonicMs() - beganMs > backoff.maxMs) failures = 0;
+      failures += 1;
+      log.info({ err: error }, 'Lost the events of the container runtime, will ask again');
+      await pause(clock, backoffMs(failures, backoff, Math.random), signal);
+    }
+    await looking;
+  }
+}
+
+function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const cancel = clock.after(ms, resolve);
+    signal.addEventListener('abort', () => (cancel(), resolve()), { once: true });
+  });
+}

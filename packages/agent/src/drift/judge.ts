@@ -1,0 +1,88 @@
+/**
+ * Tells drift from work: steps for what was attached already, and declared no otherwise since, mean that someone else changed it. Repairing ends
+ * when someone changes it again and again, because two who disagree would otherwise keep the node busy for ever.
+ */
+import type { PodNetwork, PodNetworkStatus } from '@podloom/api';
+import { type Clock, type ObjectKey, findCondition } from '@podloom/kube';
+import { type Step, describeStep } from '@podloom/network';
+
+export interface Drift {
+  readonly steps: readonly Step[];
+  /** The steps are only reported. */
+  readonly hold: boolean;
+  readonly reason: 'Drift' | 'Contested';
+  readonly message: string;
+  readonly retryAfterMs?: number | undefined;
+}
+
+export interface DriftGuard {
+  readonly policy: 'repair' | 'report';
+  /** Counts a repair; false when there were too many of late. */
+  mayRepair(key: ObjectKey): boolean;
+}
+
+const mostRepairs = 10;
+export const windowMs = 10_000;
+
+export function driftGuard(policy: DriftGuard['policy'], clock: Clock): DriftGuard {
+  const repairs = new Map<ObjectKey, { count: number; beganMs: number }>();
+  return {
+    policy,
+    mayRepair(key) {
+      const nowMs = clock.monotonicMs();
+      const known = repairs.get(key);
+      const current = known && nowMs - known.beganMs < windowMs ? known : { count: 0, beganMs: nowMs };
+      current.count += 1;
+      repairs.set(key, current);
+      return current.count <= mostRepairs;
+    },
+  };
+}
+
+export interface DriftInput {
+  readonly key: ObjectKey;
+  readonly network: PodNetwork;
+  readonly old: PodNetworkStatus | undefined;
+  readonly steps: readonly Step[];
+  readonly guard: DriftGuard;
+}
+
+const wasHeld = (reason: string | undefined): boolean => reason === 'Drift' || reason === 'Contested';
+
+export function driftIn({ key, network, old, steps, guard }: DriftInput): Drift | undefined {
+  if (steps.length === 0 || old?.observedGeneration !== network.metadata.generation) return undefined;
+
+  const attached = new Set(
+    (old?.interfaces ?? []).flatMap((entry) => (entry.state === 'Attached' || wasHeld(entry.reason) ? entry.key : [])),
+  );
+  const ready = findCondition(old?.conditions, 'Ready');
+  const wasReady = ready?.status === 'True' || wasHeld(ready?.reason);
+  const drifted = steps.filter((step) => (step.key === undefined ? wasReady : attached.has(step.key)));
+  if (drifted.length === 0) return undefined;
+
+  const what = drifted.slice(0, 5).map(describeStep).join('; ');
+  const more = drifted.length > 5 ? ` and ${drifted.length - 5} more` : '';
+  if (guard.policy === 'report') {
+    return {
+      steps: drifted,
+      hold: true,
+      reason: 'Drift',
+      message: `Changed by someone else; to mend it: ${what}${more}`,
+    };
+  }
+  if (guard.mayRepair(key)) {
+    return {
+      steps: drifted,
+      hold: false,
+      reason: 'Drift',
+      message: `Changed by someone else; mended by: ${what}${more}`,
+    };
+  }
+  return {
+    steps: drifted,
+    hold: true,
+    reason: 'Contested',
+    message: `Changed by someone else again and again; find out who. To mend it: ${what}${more}`,
+    retryAfterMs: windowMs,
+  };
+}

@@ -1,0 +1,212 @@
+/**
+ * The node's namespace as the plan wants it, kept up to date instead of read again: a node has a thousand links, and a change concerns two of
+ * them. Whoever changes something, or hears from the kernel that someone did, says which link to read again; `current` does so.
+ *
+ * Filters and forwarding entries are read of our ports only, addresses of our bridges only, routes and rules only if ours.
+ */
+import {
+  type Netns,
+  type Filter,
+  type Neighbour,
+  isNetlinkError,
+  neighbourFlags,
+  neighbourStates,
+} from '@podloom/netlink';
+import {
+  type ObservedAddress,
+  type ObservedFdb,
+  type ObservedFilter,
+  type ObservedLink,
+  type ObservedNamespace,
+  type ObservedRoute,
+  type Rule,
+  isOurs,
+  programDigest,
+  routeProtocol,
+} from '@podloom/network';
+import { toObservedLink } from './link.ts';
+import { observeRoutes, toObservedAddress } from './namespace.ts';
+
+interface Entry {
+  readonly link: ObservedLink;
+  readonly addresses: readonly ObservedAddress[];
+  readonly filters: readonly ObservedFilter[];
+  readonly fdb: readonly ObservedFdb[];
+}
+
+/** Ours, before and after. */
+export interface LinkChange {
+  readonly old: ObservedLink | undefined;
+  readonly now: ObservedLink | undefined;
+}
+
+export interface NodeView {
+  /** As it is now, as far as anyone told. */
+  current(): ObservedNamespace;
+  /** Something about this link may have changed. */
+  touch(link: string | number): void;
+  touchRouting(): void;
+  /** Everything may have changed. */
+  touchAll(): void;
+  /** Reads what was touched, and tells which links of ours are otherwise than they were. */
+  refresh(): LinkChange[];
+}
+
+export function nodeView(netns: Netns): NodeView {
+  let entries = new Map<number, Entry>();
+  let routing: { readonly routes: readonly ObservedRoute[]; readonly rules: readonly Rule[] } | undefined;
+  let snapshot: ObservedNamespace | undefined;
+  let isEmpty = true;
+  const touched = new Set<string | number>();
+
+  function refresh(): LinkChange[] {
+    if (isEmpty) {
+      const before = entries;
+      entries = readAll(netns);
+      isEmpty = false;
+      touched.clear();
+      snapshot = undefined;
+      return changes(before, entries);
+    }
+    if (touched.size === 0) return [];
+    const before = new Map<number, Entry>();
+    const after = new Map<number, Entry>();
+    for (const ref of touched) {
+      const index = typeof ref === 'number' ? ref : indexOf(ref);
+      const old = entries.get(index);
+      if (old) before.set(index, old);
+      const now = read(netns, ref);
+      if (now) after.set(now.link.index, now);
+      if (old && now?.link.index !== index) entries.delete(index);
+      if (now) entries.set(now.link.index, now);
+    }
+    touched.clear();
+    snapshot = undefined;
+    return changes(before, after);
+  }
+
+  const indexOf = (name: string): number =>
+    [...entries.values()].find(({ link }) => link.name === name)?.link.index ?? -1;
+
+  return {
+    refresh,
+    current() {
+      refresh();
+      if (!routing) {
+        routing = readRouting(netns);
+        snapshot = undefined;
+      }
+      const all = [...entries.values()];
+      snapshot ??= {
+        links: all.map(({ link }) => link),
+        addresses: all.flatMap(({ addresses }) => addresses),
+        filters: all.flatMap(({ filters }) => filters),
+        fdb: all.flatMap(({ fdb }) => fdb),
+        ...routing,
+        sysctls: [],
+      };
+      return snapshot;
+    },
+    touch: (link) => void touched.add(link),
+    touchRouting() {
+      routing = undefined;
+    },
+    touchAll() {
+      isEmpty = true;
+      routing = undefined;
+    },
+  };
+}
+
+function changes(before: ReadonlyMap<number, Entry>, after: ReadonlyMap<number, Entry>): LinkChange[] {
+  return [...new Set([...before.keys(), ...after.keys()])].flatMap((index) => {
+    const [old, now] = [before.get(index), after.get(index)];
+    const isOur = (old && isOurs(old.link)) || (now && isOurs(now.link));
+    return isOur && JSON.stringify(old) !== JSON.stringify(now) ? [{ old: old?.link, now: now?.link }] : [];
+  });
+}
+
+function read(netns: Netns, ref: string | number): Entry | undefined {
+  try {
+    const link = toObservedLink(netns.link.get(ref, { details: true }));
+    return entryOf(link, {
+      addresses: () => netns.address.list({ link: link.index }).map(toObservedAddress),
+      filters: () => filtersOf(netns, link.index),
+      fdb: () => netns.fdb.list({ link: link.index }).flatMap(toObservedFdb),
+    });
+  } catch (error) {
+    if (isNetlinkError(error, 'ENODEV')) return undefined;
+    throw error;
+  }
+}
+
+function readAll(netns: Netns): Map<number, Entry> {
+  const links = netns.link.list({ details: true }).map(toObservedLink);
+  const addresses = Map.groupBy(netns.address.list().map(toObservedAddress), ({ link }) => link);
+  const fdb = Map.groupBy(netns.fdb.list().flatMap(toObservedFdb), ({ link }) => link);
+  return new Map(
+    links.map((link) => [
+      link.index,
+      entryOf(link, {
+        addresses: () => addresses.get(link.index) ?? [],
+        filters: () => filtersOf(netns, link.index),
+        fdb: () => fdb.get(link.index) ?? [],
+      }),
+    ]),
+  );
+}
+
+function entryOf(
+  link: ObservedLink,
+  read: {
+    addresses(): readonly ObservedAddress[];
+    filters(): readonly ObservedFilter[];
+    fdb(): readonly ObservedFdb[];
+  },
+): Entry {
+  const isPort = isOurs(link) && link.kind !== 'bridge';
+  return {
+    link,
+    addresses: isOurs(link) ? read.addresses() : [],
+    filters: isPort ? read.filters() : [],
+    fdb: isPort ? read.fdb() : [],
+  };
+}
+
+const filtersOf = (netns: Netns, link: number): ObservedFilter[] =>
+  netns.filter.list({ link, parent: 'ingress' }).flatMap((filter) => toObservedFilter(link, filter));
+
+function toObservedFilter(link: number, filter: Filter): ObservedFilter[] {
+  const { priority, handle } = filter;
+  if (handle === 0) return []; // not a filter but the head of its priority
+  const kind = filter.kind ?? filter.otherKind;
+  if (filter.kind !== 'bpf') return [{ link, priority, handle, kind }];
+  const { program, directAction } = filter.data;
+  // Without direct action the same program means something else.
+  const digest = directAction ? programDigest(program.map(({ code, jt, jf, k }) => [code, jt, jf, k])) : undefined;
+  return [{ link, priority, handle, kind, digest }];
+}
+
+/** Entries of the bridge that neither age nor are its own. */
+function toObservedFdb({ index, lladdr, flags, state }: Neighbour): ObservedFdb[] {
+  const isStatic = (state & neighbourStates.noarp) !== 0 && (state & neighbourStates.permanent) === 0;
+  if (lladdr === undefined || !isStatic || (flags & neighbourFlags.self) !== 0) return [];
+  return [{ link: index, mac: lladdr, pinned: (flags & neighbourFlags.sticky) !== 0 }];
+}
+
+function readRouting(netns: Netns): { readonly routes: readonly ObservedRoute[]; readonly rules: readonly Rule[] } {
+  return {
+    routes: observeRoutes(netns.route.list({ protocol: routeProtocol })),
+    rules: netns.rule
+      .list()
+      .filter(({ protocol }) => protocol === routeProtocol)
+      .map(({ family, priority, table, from, iif }) => ({
+        family: family === 10 ? 6 : 4,
+        priority,
+        table,
+        protocol: routeProtocol,
+        from,
+        iif,
+      })),
+  };
+}

@@ -1,0 +1,27 @@
+/** The pod's namespace as the plan wants it. A pod has few links, so all of it is read each time. */
+import { type PodNetworkSpec, type PrimaryLinkState } from '@podloom/api';
+import { type Netns, isNetlinkError } from '@podloom/netlink';
+import { type ObservedNamespace, emptyNamespace, routeProtocol, sysctlsToObserve } from '@podloom/network';
+import { toObservedLink } from './link.ts';
+import { observeRoutes, observeSysctls, toObservedAddress } from './namespace.ts';
+
+const mainTable = 254;
+
+export type ObservedSpec = Pick<PodNetworkSpec, 'interfaces' | 'primary'>;
+
+export const wantsRoutes = ({ interfaces, primary }: ObservedSpec): boolean =>
+  interfaces.some(({ routes }) => routes.length > 0) || (primary?.routes ?? []).length > 0;
+
+export function observePod(netns: Netns, spec: ObservedSpec, before?: PrimaryLinkState): ObservedNamespace {
+  // A pod that speaks BGP may have very many routes: all of the main table only where ours could meet them there.
+  const routes = wantsRoutes(spec)
+    ? netns.route.list({ table: mainTable })
+    : netns.route.list({ protocol: routeProtocol });
+  return {
+    ...emptyNamespace,
+    links: netns.link.list({ details: true }).map(toObservedLink),
+    addresses: netns.address.list().map(toObservedAddress),
+    routes: observeRoutes(routes),
+    sysctls: observeSysctls(netns, sysctlsToObserve(spec, before), (error) => isNetlinkError(error, 'ENOENT')),
+  };
+}

@@ -1,0 +1,52 @@
+/** The node as a whole: bridges that nobody uses any more, links of pods that are no longer served, rules and routes left behind. */
+import type { PodNetwork } from '@podloom/api';
+import type { Log } from '@podloom/kube';
+import type { Netns } from '@podloom/netlink';
+import { type DesiredBridge, type DesiredNode, planNode } from '@podloom/network';
+import { applySteps } from '../apply/run.ts';
+import type { NodeView } from '../observe/node.ts';
+
+/** A PodNetwork that is being deleted asks for nothing. */
+export const isLeaving = ({ metadata }: PodNetwork): boolean => metadata.deletionTimestamp !== undefined;
+
+export function desiredNode(networks: readonly PodNetwork[]): DesiredNode {
+  const staying = networks.filter((network) => !isLeaving(network));
+  const bridges = new Map<string, DesiredBridge>();
+  for (const { metadata, spec } of staying) {
+    for (const { bridge } of spec.interfaces) {
+      if (!bridge) continue;
+      // While a change is on its way from pod to pod, the bridge serves both.
+      const known = bridges.get(bridge.device);
+      const gateways = [...new Set([...(known?.gateways ?? []), ...bridge.gateways])];
+      const mtuBytes = bridge.mtuBytes ?? known?.mtuBytes;
+      bridges.set(bridge.device, {
+        ...(known ?? { ...bridge, namespace: metadata.namespace ?? '' }),
+        gateways,
+        ...(mtuBytes === undefined ? {} : { mtuBytes }),
+      });
+    }
+  }
+  return {
+    bridges: [...bridges.values()],
+    podUids: new Set(staying.map(({ spec }) => spec.podUid)),
+    ports: new Set(staying.flatMap(({ status }) => status?.interfaces ?? []).flatMap(({ hostName }) => hostName ?? [])),
+  };
+}
+
+export interface NodePass {
+  readonly netns: Netns;
+  readonly view: NodeView;
+  readonly log: Log;
+}
+
+/** Synchronous: nothing else happens between looking and doing. Throws the first error when all that can be done is done. */
+export function tidyNode(networks: readonly PodNetwork[], { netns, view, log }: NodePass): void {
+  const steps = planNode(desiredNode(networks), view.current());
+  if (steps.length === 0) return;
+  const { errors, touched, routingTouched } = applySteps(steps, { node: netns });
+  for (const link of touched) view.touch(link);
+  if (routingTouched) view.touchRouting();
+  view.refresh();
+  log.info({ steps: steps.length, failed: errors.length }, 'Tidied the node');
+  if (errors.length > 0) throw errors[0];
+}

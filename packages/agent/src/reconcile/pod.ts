@@ -1,0 +1,213 @@
+/** One PodNetwork: find the pod, observe, plan, apply, report. Between observing and the last step nothing else runs. */
+import { type PodNetwork, type PodNetworkStatus, type PrimaryLinkState, Unavailable } from '@podloom/api';
+import {
+  type Clock,
+  type EventRecorder,
+  type ObjectKey,
+  type ObjectName,
+  type Reconciler,
+  type Result,
+  done,
+  keyOf,
+  retry,
+  retryAfter,
+} from '@podloom/kube';
+import { type Netns, isNetlinkError } from '@podloom/netlink';
+import { type LinkNames, type PodPlan, type Step, chooseNames, planPod } from '@podloom/network';
+import { type Outcome, applySteps } from '../apply/run.ts';
+import { describeFailure } from '../apply/step.ts';
+import type { PodFinder, PodProcess } from '../cri/finder.ts';
+import { type DriftGuard, driftIn } from '../drift/judge.ts';
+import type { NodeView } from '../observe/node.ts';
+import { observePod, wantsRoutes } from '../observe/pod.ts';
+import { isLeaving } from './node.ts';
+import type { Reporter } from './reporter.ts';
+import type { ServedPod, ServedPods } from './served.ts';
+import { type Failure, statusOf } from './status.ts';
+
+export interface PodDeps {
+  readonly node: Netns;
+  /** Inode of the node's namespace: a pod in it is a pod of the host network. */
+  readonly nodeInode: number | undefined;
+  readonly view: NodeView;
+  readonly finder: PodFinder;
+  readonly served: ServedPods;
+  readonly reporter: Reporter;
+  readonly guard: DriftGuard;
+  readonly events: Pick<EventRecorder, 'warning'>;
+  readonly clock: Clock;
+  /** Names of node ends, so that news of a link leads to its PodNetwork. */
+  readonly ports: Map<string, ObjectKey>;
+  /** The node should be tidied: something that may have been the last of its kind is gone. */
+  readonly tidy: () => void;
+  /** The kernel is as declared: steps that it took. */
+  readonly attached: (key: ObjectKey, steps: number) => void;
+  readonly failed: (reason: string) => void;
+}
+
+/** A pod without sandbox is looked at when the runtime says that one came; this is for runtimes that say nothing. */
+const sandboxRetryMs = 5_000;
+
+interface Pass {
+  readonly status: PodNetworkStatus;
+  readonly recordFirst: boolean;
+  readonly error?: unknown;
+  readonly retryAfterMs?: number | undefined;
+}
+
+export function podNetworkReconciler(deps: PodDeps): Reconciler<PodNetwork> {
+  return async (network, { signal }): Promise<Result> => {
+    const { podUid } = network.spec;
+    const process = deps.finder.known(podUid) ?? (await deps.finder.find(podUid));
+    let pass = attach(network, process, deps);
+    if (pass.recordFirst) {
+      await deps.reporter.report(network, pass.status, signal);
+      pass = attach(network, process, deps);
+    }
+    await deps.reporter.report(network, pass.status, signal);
+    if (pass.error !== undefined) return retry(toRetry(pass.error));
+    if (pass.retryAfterMs !== undefined) return retryAfter(pass.retryAfterMs, 'A link is changed again and again');
+    return process || network.spec.interfaces.length === 0
+      ? done
+      : retryAfter(sandboxRetryMs, 'The pod has no sandbox yet');
+  };
+}
+
+function attach(network: PodNetwork, process: PodProcess | undefined, deps: PodDeps): Pass {
+  const { node, view, clock, reporter } = deps;
+  const key = keyOf(network);
+  const old = reporter.current(network);
+  const before = old?.primary?.before;
+  const spec = isLeaving(network) ? { ...network.spec, interfaces: [], primary: undefined } : network.spec;
+  const isHostNetwork = process !== undefined && process.inode === deps.nodeInode;
+  const { pod, isNew } = enter(key, network, isHostNetwork ? undefined : process, deps);
+
+  const observed = { node: view.current(), pod: pod && observePod(pod.netns, spec, before) };
+  const pid = old?.podPid ?? process?.pid;
+  const names = pod && pid !== undefined ? chooseNames({ spec, status: old, pid, observed }) : recordedNames(old);
+  for (const { node: port } of names.values()) deps.ports.set(port, key);
+  const desired = { namespace: network.metadata.namespace ?? '', spec, names, primaryBefore: before };
+  const plan = planPod(desired, observed);
+
+  const drift = isNew ? undefined : driftIn({ key, network, old, steps: plan.steps, guard: deps.guard });
+  const steps = drift?.hold ? plan.steps.filter((step) => !drift.steps.includes(step)) : plan.steps;
+  const outcome = applySteps(steps, { node, pod: pod?.netns });
+  settleView(outcome, view);
+  if (drift) deps.events.warning(network, drift.hold ? 'Drift' : 'DriftRepaired', drift.message);
+  if (steps.some((step) => step.do === 'deleteLink')) deps.tidy();
+
+  const problems = problemsOf(plan, outcome, drift, isHostNetwork);
+  const status = statusOf({ network, old, plan, ...problems, podPid: pod ? pid : old?.podPid, nowMs: clock.now() });
+  tell(network, old, status, deps);
+  if (outcome.failed.size + outcome.errors.length === 0) deps.attached(key, steps.length);
+  return {
+    status,
+    recordFirst: plan.recordFirst,
+    error: [...outcome.failed.values(), ...outcome.errors][0],
+    retryAfterMs: drift?.retryAfterMs,
+  };
+}
+
+/** The pod's namespace, where it runs. */
+function enter(
+  key: ObjectKey,
+  { spec }: PodNetwork,
+  process: PodProcess | undefined,
+  { served, finder }: PodDeps,
+): { readonly pod: ServedPod | undefined; readonly isNew: boolean } {
+  const known = served.get(key);
+  if (!process) {
+    served.close(key);
+    return { pod: undefined, isNew: true };
+  }
+  try {
+    const pod = served.ensure(key, spec.podUid, process, wantsRoutes(spec));
+    return { pod, isNew: known?.process.inode !== pod.process.inode };
+  } catch (error) {
+    if (!isNetlinkError(error)) throw error;
+    finder.forget(spec.podUid);
+    throw new Unavailable('POD_ENDED', 'The pod ended while it was looked at', { cause: error });
+  }
+}
+
+const recordedNames = (status: PodNetworkStatus | undefined): Map<string, LinkNames> =>
+  new Map(
+    (status?.interfaces ?? []).flatMap(({ key, name, hostName }) =>
+      name && hostName ? [[key, { pod: name, node: hostName }] as const] : [],
+    ),
+  );
+
+/** At once, so that the echo of our own steps finds nothing new. */
+function settleView({ touched, routingTouched }: Outcome, view: NodeView): void {
+  for (const link of touched) view.touch(link);
+  if (routingTouched) view.touchRouting();
+  view.refresh();
+}
+
+function problemsOf(
+  plan: PodPlan,
+  { failed, errors }: Outcome,
+  drift: ReturnType<typeof driftIn>,
+  isHostNetwork: boolean,
+): { readonly failed: Map<string, Failure>; readonly failures: Failure[] } {
+  const byKey = new Map([...failed].map(([key, error]) => [key, describeFailure(error)]));
+  const failures = errors.map(describeFailure);
+  if (isHostNetwork) {
+    const message = "The pod uses the node's own network; no network can be added to it";
+    for (const { key } of plan.interfaces) byKey.set(key, { reason: 'HostNetwork', message });
+  }
+  if (drift?.hold) {
+    const problem = { reason: drift.reason, message: drift.message };
+    const keys = new Set(drift.steps.flatMap(({ key }) => key ?? []));
+    for (const key of keys) byKey.set(key, problem);
+    if (drift.steps.some((step: Step) => step.key === undefined)) failures.push(problem);
+  }
+  return { failed: byKey, failures };
+}
+
+/** Failures that were not there before, as Events on the PodNetwork and on the pod. */
+function tell(
+  network: PodNetwork,
+  old: PodNetworkStatus | undefined,
+  now: PodNetworkStatus,
+  { events, failed }: PodDeps,
+): void {
+  const { name, namespace } = network.metadata;
+  const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace, uid: network.spec.podUid } };
+  for (const { key, state, reason = 'Failed', message = '' } of now.interfaces ?? []) {
+    if (state !== 'Failed') continue;
+    const known = old?.interfaces?.find((entry) => entry.key === key);
+    if (known?.state === state && known.reason === reason && known.message === message) continue;
+    failed(reason);
+    for (const object of [network, pod]) events.warning(object, reason, `${key}: ${message}`);
+  }
+}
+
+/** What the kernel refused may work when something changed that we do not hear of: all of it is tried again. */
+function toRetry(error: unknown): unknown {
+  if (!isNetlinkError(error)) return error;
+  return new Unavailable('KERNEL_REFUSED', error.message, { cause: error });
+}
+
+/** The PodNetwork is gone. Its links are the node's to tidy; the primary link gets back what it had. */
+export function releasePod(
+  deps: PodDeps,
+  remembered: ReadonlyMap<ObjectKey, PrimaryLinkState>,
+): Reconciler<ObjectName> {
+  return ({ name, namespace }, { log }) => {
+    const key = keyOf({ metadata: { name, ...(namespace === undefined ? {} : { namespace }) } });
+    const pod = deps.served.get(key);
+    const before = remembered.get(key);
+    if (pod && before) {
+      const spec = { podUid: pod.podUid, interfaces: [], primary: undefined };
+      const observed = { node: deps.view.current(), pod: observePod(pod.netns, spec, before) };
+      const plan = planPod({ namespace: namespace ?? '', spec, names: new Map(), primaryBefore: before }, observed);
+      settleView(applySteps(plan.steps, { node: deps.node, pod: pod.netns }), deps.view);
+      log.info({ pod: key }, 'Restored the primary link of a Pod');
+    }
+    deps.served.close(key);
+    for (const [port, owner] of deps.ports) if (owner === key) deps.ports.delete(port);
+    deps.tidy();
+    return done;
+  };
+}

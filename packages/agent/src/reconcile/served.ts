@@ -1,0 +1,65 @@
+/** The pods that this agent has opened: their namespaces, by the PodNetwork that they are served for. */
+import type { Monitor, Netns } from '@podloom/netlink';
+import { type Topic, open } from '@podloom/netlink';
+import type { ObjectKey } from '@podloom/kube';
+import type { PodProcess } from '../cri/finder.ts';
+
+export interface ServedPod {
+  readonly podUid: string;
+  readonly process: PodProcess;
+  readonly netns: Netns;
+  /** The listener also hears of routes. Not always: a pod with a routing daemon has very many of them. */
+  readonly hearsRoutes: boolean;
+}
+
+export interface ServedPods {
+  get(key: ObjectKey): ServedPod | undefined;
+  /** The pod's namespace, opened and listened to; opened anew where the sandbox is another. */
+  ensure(key: ObjectKey, podUid: string, process: PodProcess, hearRoutes: boolean): ServedPod;
+  close(key: ObjectKey): void;
+  closeAll(): void;
+  readonly size: number;
+}
+
+export function servedPods(listening: Pick<Monitor<string>, 'add' | 'remove'>): ServedPods {
+  const all = new Map<ObjectKey, ServedPod>();
+
+  function close(key: ObjectKey): void {
+    const pod = all.get(key);
+    if (!pod) return;
+    all.delete(key);
+    listening.remove(key);
+    pod.netns.close();
+  }
+
+  return {
+    get: (key) => all.get(key),
+    ensure(key, podUid, process, hearsRoutes) {
+      const known = all.get(key);
+      const isSame =
+        known?.podUid === podUid &&
+        known.process.inode === process.inode &&
+        known.process.netnsPid === process.netnsPid;
+      if (isSame && known.hearsRoutes === hearsRoutes) return known;
+      close(key);
+      const netns = open({ pid: process.netnsPid });
+      const topics: Topic[] = hearsRoutes ? ['link', 'address', 'route'] : ['link', 'address'];
+      try {
+        listening.add(key, netns, topics);
+      } catch (error) {
+        netns.close();
+        throw error;
+      }
+      const pod = { podUid, process, netns, hearsRoutes };
+      all.set(key, pod);
+      return pod;
+    },
+    close,
+    closeAll() {
+      for (const key of all.keys()) close(key);
+    },
+    get size() {
+      return all.size;
+    },
+  };
+}

@@ -1,0 +1,108 @@
+/** What the agent says about a PodNetwork. Pure: from the plan and what became of it to the status, the same each time. */
+import type { PodInterfaceStatus, PodNetwork, PodNetworkStatus } from '@podloom/api';
+import { type NewCondition, setCondition, toTime } from '@podloom/kube';
+import type { PodPlan } from '@podloom/network';
+
+export interface Failure {
+  readonly reason: string;
+  readonly message: string;
+}
+
+export interface StatusInput {
+  readonly network: PodNetwork;
+  /** The status that was written last. */
+  readonly old: PodNetworkStatus | undefined;
+  readonly plan: Pick<PodPlan, 'interfaces' | 'primary'>;
+  /** By key; steps that were not carried out, or were taken back. */
+  readonly failed: ReadonlyMap<string, Failure>;
+  /** Of what belongs to no interface: removals, the primary link. */
+  readonly failures: readonly Failure[];
+  readonly podPid: number | undefined;
+  readonly nowMs: number;
+}
+
+export function statusOf({ network, old, plan, failed, failures, podPid, nowMs }: StatusInput): PodNetworkStatus {
+  const before = new Map(old?.interfaces?.map((entry) => [entry.key, entry]));
+  const [failure] = failures;
+  const interfaces = plan.interfaces
+    .map((entry) => settle(entry, failed.get(entry.key), failure))
+    .filter((entry) => entry !== undefined)
+    .map((entry) => since(entry, before.get(entry.key), nowMs));
+  const primary = plan.primary && primaryOf(plan.primary, failure);
+  const attached = interfaces.flatMap(({ state, name }) => (state === 'Attached' && name ? name : []));
+  return {
+    observedGeneration: network.metadata.generation ?? 0,
+    conditions: setCondition(old?.conditions, readiness(network, interfaces, plan.primary, failure), nowMs),
+    ...(podPid === undefined ? {} : { podPid }),
+    interfaces,
+    ...(primary ? { primary } : {}),
+    ...(attached.length === 0 ? {} : { networks: attached.join(',').slice(0, 1_024) }),
+  };
+}
+
+/** The plan says how it is once its steps are done. They are, unless one failed. */
+function settle(
+  entry: PodInterfaceStatus,
+  failed: Failure | undefined,
+  failure: Failure | undefined,
+): PodInterfaceStatus | undefined {
+  if (entry.state === 'Removing') return failure ? { ...entry, ...failure } : undefined;
+  if (failed) return { key: entry.key, ...names(entry), state: 'Failed', ...failed };
+  if (entry.state === 'Pending' && entry.reason === undefined) return { ...entry, state: 'Attached' };
+  return entry;
+}
+
+const names = ({ name, hostName }: PodInterfaceStatus): Pick<PodInterfaceStatus, 'name' | 'hostName'> => ({
+  ...(name === undefined ? {} : { name }),
+  ...(hostName === undefined ? {} : { hostName }),
+});
+
+function since(entry: PodInterfaceStatus, old: PodInterfaceStatus | undefined, nowMs: number): PodInterfaceStatus {
+  const message = entry.message?.slice(0, 4_096);
+  return {
+    ...entry,
+    ...(message === undefined ? {} : { message }),
+    since: old?.state === entry.state && old.since !== undefined ? old.since : toTime(nowMs),
+  };
+}
+
+function primaryOf(
+  { before, applied, state }: NonNullable<PodPlan['primary']>,
+  failure: Failure | undefined,
+): NonNullable<PodNetworkStatus['primary']> | undefined {
+  const holds = state === 'Attached' || (state === 'Pending' && failure === undefined);
+  if (!before && !(applied && holds)) return undefined;
+  return { ...(before ? { before } : {}), ...(applied && holds ? { applied } : {}) };
+}
+
+function readiness(
+  { metadata, spec }: PodNetwork,
+  interfaces: readonly PodInterfaceStatus[],
+  primary: PodPlan['primary'],
+  failure: Failure | undefined,
+): NewCondition {
+  const wanted = spec.interfaces.length;
+  const problem =
+    interfaces.find(({ state }) => state === 'Failed') ??
+    (primary?.state === 'Failed' ? primary : undefined) ??
+    failure ??
+    interfaces.find(({ state }) => state !== 'Attached');
+  const good = interfaces.filter(({ state }) => state === 'Attached').length;
+  const count = `${good} of ${wanted} interface${wanted === 1 ? '' : 's'} attached`;
+  const observedGeneration = metadata.generation ?? 0;
+  if (!problem) return { type: 'Ready', status: 'True', reason: 'Attached', message: count, observedGeneration };
+  const message = `${count}: ${problem.message ?? ('state' in problem ? problem.state : '')}`.slice(0, 4_096);
+  return { type: 'Ready', status: 'False', reason: problem.reason ?? 'Waiting', message, observedGeneration };
+}
+
+/** Key order does not matter, undefined is absent. */
+export function isSameStatus(a: PodNetworkStatus | undefined, b: PodNetworkStatus | undefined): boolean {
+  return canonical(a) === canonical(b);
+}
+
+const canonical = (value: unknown): string =>
+  JSON.stringify(value, (_, inner: unknown) =>
+    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : inner,
+  ) ?? '';

@@ -1,0 +1,15 @@
+/** What an administrator can set of the agent, said once: flags, environment, `--help` and the chart's values come from here. */
+import { integer, oneOf, path, settings, text } from '@podloom/kube';
+
+export const agentSettings = settings({
+  nodeName: text().env('NODE_NAME').describe('Node that this agent serves. Set by the downward API.'),
+  criSocket: path().default('auto').describe('Socket of the container runtime. "auto" tries containerd, then CRI-O.'),
+  driftPolicy: oneOf('repair', 'report')
+    .default('repair')
+    .describe('What to do when someone changes a link of ours by hand: mend it, or only say so in status and Events.'),
+  port: integer({ min: 0, max: 65_535 })
+    .default('9464')
+    .describe('Port for /healthz, /readyz and /metrics on the node. 0 serves none.'),
+});
+
+export type AgentSettings = ReturnType<typeof agentSettings.read>;

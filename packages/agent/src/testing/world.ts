@@ -1,0 +1,108 @@
+/** For node tests: a node and pods as throw-away namespaces, and what `ip` says about them. */
+import { execFileSync } from 'node:child_process';
+import { type PodInterface, type PodNetworkSpec } from '@podloom/api';
+import { type Netns, open } from '@podloom/netlink';
+import { type DesiredPod, type Observed, type PodPlan, chooseNames, planPod } from '@podloom/network';
+import { type Outcome, applySteps } from '../apply/run.ts';
+import { applyStep } from '../apply/step.ts';
+import { type NodeView, nodeView } from '../observe/node.ts';
+import { observePod } from '../observe/pod.ts';
+
+export interface World extends Disposable {
+  readonly node: Netns;
+  readonly pods: readonly Netns[];
+  view: NodeView;
+}
+
+/** A node with a link, an address, a route and a rule of its own, and pods with an eth0 that someone else made. */
+export function makeWorld(pods = 1): World {
+  const node = open({ create: true });
+  node.link.set('lo', { up: true });
+  node.link.add({ kind: 'bridge', name: 'cni0', up: true });
+  node.address.add({ link: 'cni0', address: '10.244.0.1/24' });
+  node.route.add({ dst: '10.96.0.0/12', via: '10.244.0.254' });
+  node.rule.add({ priority: 100, table: 100, from: '10.9.0.0/16' });
+  const made = Array.from({ length: pods }, (_, i) => {
+    const pod = open({ create: true });
+    pod.link.set('lo', { up: true });
+    node.link.add({ kind: 'veth', name: `cni${i}p`, master: 'cni0', up: true, peer: { name: 'eth0', netns: pod } });
+    pod.link.set('eth0', { up: true });
+    pod.address.add({ link: 'eth0', address: `10.244.0.${i + 2}/24` });
+    pod.route.add({ dst: 'default', via: '10.244.0.1' });
+    return pod;
+  });
+  return {
+    node,
+    pods: made,
+    view: nodeView(node),
+    [Symbol.dispose]() {
+      for (const netns of [...made, node]) netns.close();
+    },
+  };
+}
+
+/** Runs a program inside the namespace: a child belongs to the namespace that its thread was in. */
+export const tool = (netns: Netns, ...[program, ...args]: readonly [string, ...string[]]): string =>
+  netns.run(() => execFileSync(program, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }));
+
+/** All that a node must have the same before and after, as the kernel shows it. Times, counters and learned entries apart. */
+export function dump(netns: Netns): string {
+  const ask = (...args: string[]): string => tool(netns, 'ip', ...args);
+  const rules = ['-4', '-6'].map((family) => ask(family, '-json', 'rule', 'list'));
+  const routes = ['-4', '-6'].map((family) => ask(family, '-json', 'route', 'list', 'table', 'all'));
+  return [ask('-json', '-details', 'link', 'list'), ask('-json', 'address', 'list'), ...routes, ...rules]
+    .join('\n')
+    .replaceAll(
+      /"(valid_life_time|preferred_life_time|gc_timer|hello_timer|tcn_timer|topology_change_timer)":[\d.]+/g,
+      '',
+    );
+}
+
+export const podInterface = (host: number, more: Partial<PodInterface> = {}): PodInterface => ({
+  key: 'PodConfig/nets/0',
+  namePrefix: 'pc0',
+  source: { apiVersion: 'podconfig.opdev.io/v1alpha1', kind: 'PodConfig', name: 'nets' },
+  linkType: 'veth',
+  bridge: { name: 'pcbr0', device: 'pcbr0', gateways: ['192.168.100.1/24', 'fd00:100::1/64'], home: 'node' },
+  addresses: [`192.168.100.${host}/24`, `fd00:100::${host}/64`],
+  routes: [],
+  ...more,
+});
+
+export const podSpec = (
+  podUid: string,
+  interfaces: PodInterface[],
+  more: Partial<PodNetworkSpec> = {},
+): PodNetworkSpec => ({
+  podUid,
+  nodeName: 'here',
+  interfaces,
+  ...more,
+});
+
+export interface Served {
+  readonly spec: PodNetworkSpec;
+  readonly pod: Netns;
+  readonly pid: number;
+}
+
+export function look({ view }: World, { spec, pod }: Served): Observed {
+  view.touchAll();
+  return { node: view.current(), pod: observePod(pod, spec) };
+}
+
+export function plan(world: World, served: Served, before?: DesiredPod['primaryBefore']): PodPlan {
+  const observed = look(world, served);
+  const names = chooseNames({ spec: served.spec, pid: served.pid, observed });
+  return planPod({ namespace: 'cnf-test', spec: served.spec, names, primaryBefore: before }, observed);
+}
+
+/** Observes, plans and applies; `stopAfter` steps the process is gone. */
+export function serve(world: World, served: Served, stopAfter = Infinity): Outcome {
+  const { steps } = plan(world, served);
+  let done = 0;
+  return applySteps(steps.slice(0, stopAfter), { node: world.node, pod: served.pod }, (step, all) => {
+    applyStep(step, all);
+    done += 1;
+  });
+}
