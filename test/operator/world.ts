@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto';
 import {
   type IPPool,
   type Kind,
+  type PodConfig,
   type PodNetwork,
   additionalNetworkKind,
   bridgeKind,
@@ -19,11 +20,13 @@ import {
 } from '@podloom/api';
 import {
   type Client,
+  type Clock,
   type ClusterConfig,
   type Metrics,
   type Pod,
   createClient,
   createLog,
+  coreEvents,
   createMetrics,
   customResourceDefinitions,
   isApiError,
@@ -34,6 +37,7 @@ import {
   pods,
   serviceAccounts,
   startCache,
+  systemClock,
   toTime,
 } from '@podloom/kube';
 import { operatorSettings, runOperator } from '@podloom/operator';
@@ -57,6 +61,13 @@ export interface RunningOperator {
   kill(): Promise<void>;
 }
 
+export interface OperatorChanges {
+  /** Stands between the operator and the server. */
+  readonly wrap?: (client: Client) => Client;
+  readonly settings?: Record<string, string>;
+  readonly clock?: Clock;
+}
+
 export interface Agent {
   /** From now on it answers nothing, until it is resumed. */
   pause(): void;
@@ -67,16 +78,15 @@ export interface World {
   readonly client: Client;
   readonly namespace: string;
   readonly node: string;
-  operator(options?: {
-    wrap?: (client: Client) => Client;
-    settings?: Record<string, string>;
-  }): Promise<RunningOperator>;
+  operator(options?: OperatorChanges): Promise<RunningOperator>;
   agent(node?: string): Promise<Agent>;
   pod(name: string, labels?: Record<string, string>, more?: { node?: string; hostNetwork?: boolean }): Promise<Pod>;
   /** As the kubelet does at the end of a pod's life. */
   removePod(name: string): Promise<void>;
   relabel(name: string, labels: Record<string, string | null>): Promise<void>;
   config(name: string, attachments: readonly object[], more?: object): Promise<void>;
+  removeConfig(name: string): Promise<void>;
+  getConfig(name: string): Promise<PodConfig | undefined>;
   networkOf(pod: string): Promise<PodNetwork | undefined>;
   networks(): Promise<PodNetwork[]>;
   pools(): Promise<IPPool[]>;
@@ -126,17 +136,14 @@ export async function world(): Promise<World> {
   });
 
   const networkOf = (pod: string): Promise<PodNetwork | undefined> =>
-    client.get(podNetworkKind.resource, pod, { namespace }).catch((error: unknown) => {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    });
+    orMissing(() => client.get(podNetworkKind.resource, pod, { namespace }));
 
   return {
     client,
     namespace,
     node,
-    async operator({ wrap = (one: Client) => one, settings = {} } = {}) {
-      const running = await startOperator(config, namespace, wrap, settings);
+    async operator(changes = {}) {
+      const running = await startOperator(config, namespace, changes);
       stops.push(() => running.stop());
       return running;
     },
@@ -170,6 +177,8 @@ export async function world(): Promise<World> {
       const object = { metadata: { name, namespace }, spec: { networkAttachments: attachments, ...more } };
       await client.apply(podConfigKind.resource, object as never, { fieldManager: 'tenant', namespace, force: true });
     },
+    removeConfig: (name) => client.delete(podConfigKind.resource, name, { namespace }),
+    getConfig: (name) => orMissing(() => client.get(podConfigKind.resource, name, { namespace })),
     networkOf,
     networks: async () => (await client.list(podNetworkKind.resource, { namespace })).items,
     pools: async () => (await client.list(ipPoolKind.resource, { namespace })).items,
@@ -180,8 +189,7 @@ export async function world(): Promise<World> {
 async function startOperator(
   config: ClusterConfig,
   namespace: string,
-  wrap: (client: Client) => Client,
-  given: Record<string, string>,
+  { wrap = (one) => one, settings: given = {}, clock }: OperatorChanges,
 ): Promise<RunningOperator> {
   const stop = new AbortController();
   const client = createClient({ ...config, namespace });
@@ -198,6 +206,7 @@ async function startOperator(
     signal: stop.signal,
     metrics,
     force: () => undefined,
+    clock,
   });
   let isOver = false;
   const finish = async () => {
@@ -310,10 +319,64 @@ async function removeFinalizers(client: Client, namespace: string): Promise<void
   }
 }
 
-async function ignoreMissing(call: () => Promise<unknown>): Promise<void> {
+const ignoreMissing = async (call: () => Promise<unknown>): Promise<void> => void (await orMissing(call));
+
+async function orMissing<T>(call: () => Promise<T>): Promise<T | undefined> {
   try {
-    await call();
+    return await call();
   } catch (error) {
-    if (!isNotFound(error)) throw error;
+    if (isNotFound(error)) return undefined;
+    throw error;
   }
+}
+
+/** The client with every write seen before it is sent; what `see` throws or waits for happens instead of, or before, the write. */
+export function seeingWrites(client: Client, see: (verb: string, plural: string) => void | Promise<void>): Client {
+  const verbs = new Set(['create', 'update', 'patch', 'apply', 'delete']);
+  return new Proxy(client, {
+    get(target, name, receiver) {
+      const member: unknown = Reflect.get(target, name, receiver);
+      if (typeof name !== 'string' || !verbs.has(name) || typeof member !== 'function') return member;
+      return async (resource: { readonly plural: string }, ...rest: unknown[]): Promise<unknown> => {
+        await see(name, resource.plural);
+        return await (Reflect.apply(member, target, [resource, ...rest]) as Promise<unknown>);
+      };
+    },
+  });
+}
+
+/** Real time that a test can move forward; what becomes due by that runs at once. */
+export function jumpingClock(): Clock & { jump(ms: number): void } {
+  let aheadMs = 0;
+  const timers = new Set<{ dueMs: number; callback: () => void; cancel: () => void }>();
+  const monotonicMs = (): number => systemClock.monotonicMs() + aheadMs;
+  return {
+    now: () => systemClock.now() + aheadMs,
+    monotonicMs,
+    after(ms, callback) {
+      const run = (): void => {
+        timers.delete(timer);
+        callback();
+      };
+      const timer = { dueMs: monotonicMs() + ms, callback: run, cancel: systemClock.after(ms, run) };
+      timers.add(timer);
+      return () => {
+        timer.cancel();
+        timers.delete(timer);
+      };
+    },
+    jump(ms) {
+      aheadMs += ms;
+      for (const timer of [...timers].filter(({ dueMs }) => dueMs <= monotonicMs())) {
+        timer.cancel();
+        timer.callback();
+      }
+    },
+  };
+}
+
+/** Reason and message of the Events about an object. */
+export async function eventsOf(client: Client, namespace: string, name: string): Promise<string[]> {
+  const { items } = await client.list(coreEvents, { namespace, fieldSelector: `involvedObject.name=${name}` });
+  return items.map(({ reason = '' }) => reason);
 }

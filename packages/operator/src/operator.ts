@@ -26,6 +26,7 @@ export interface OperatorOptions {
   readonly log: Log;
   readonly signal: AbortSignal;
   readonly metrics: Metrics;
+  /** For pools, Events and statuses; leadership is by the machine's own clock. */
   readonly clock?: Clock | undefined;
   /** Called when the work outlives the lease; ends the process where nothing else is said. */
   readonly force?: (() => void) | undefined;
@@ -56,7 +57,6 @@ export async function runOperator(settings: OperatorSettings, options: OperatorO
         leaseMs: settings.leaseDuration,
         log,
         metrics,
-        clock,
         force,
         async lead(leading) {
           try {

@@ -37,7 +37,8 @@ import {
   sourceTypes,
 } from './sources.ts';
 import { startPoolCare } from './pools.ts';
-import { tellNews } from './news.ts';
+import { rebuildPools } from './rebuild.ts';
+import { progress, tellNews } from './news.ts';
 import type { Verdict } from './verdicts.ts';
 import { view } from './view.ts';
 import { waitingList } from './waiting.ts';
@@ -71,6 +72,7 @@ export async function leadNetwork(options: NetworkOptions, signal: AbortSignal):
 
   const verdicts = new Map<ObjectKey, Verdict>();
   const waiting = waitingList();
+  const attaching = progress({ podNetworks, events, clock }, metrics);
   const pace: Pace = new Map();
   const finalizers = new Map<string, Promise<SourceObject>>();
   const used = new Map<SourceKey, number>();
@@ -128,6 +130,7 @@ export async function leadNetwork(options: NetworkOptions, signal: AbortSignal):
       const old = verdicts.get(keyOf(pod));
       verdicts.set(keyOf(pod), verdict);
       tellNews(pod, old, verdict, context);
+      attaching.follow(pod, verdict);
       reportAll(pod, old);
       reportAll(pod, verdict);
     },
@@ -135,6 +138,7 @@ export async function leadNetwork(options: NetworkOptions, signal: AbortSignal):
       const old = verdicts.get(keyOf(pod));
       verdicts.delete(keyOf(pod));
       waiting.set(keyOf(pod), []);
+      attaching.forget(pod);
       reportAll(pod, old);
     },
     waits: (pod, interfaces) => waiting.set(pod, interfaces),
@@ -210,7 +214,6 @@ export async function leadNetwork(options: NetworkOptions, signal: AbortSignal):
     }),
   ];
   cleanup.defer(() => listen.forEach((undo) => undo()));
-  cleanup.use(startPoolCare(context, { signal, metrics }));
 
   const podController = controller<Pod>({
     name: 'pods',
@@ -250,5 +253,7 @@ export async function leadNetwork(options: NetworkOptions, signal: AbortSignal):
       .map(({ podName }) => ({ name: podName, namespace }));
   }
 
+  await rebuildPools(context);
+  cleanup.use(startPoolCare(context, { signal, metrics }));
   await podController.run(signal);
 }

@@ -1,6 +1,6 @@
 /** Events: what is new since the last look at a pod, told to the pod's owner and to the owner of the object. What has been told is not repeated. */
-import type { KubeObject } from '@podloom/api';
-import { type Pod, keyOf, objectKey } from '@podloom/kube';
+import type { KubeObject, PodNetwork } from '@podloom/api';
+import { type Metrics, type Pod, keyOf, objectKey } from '@podloom/kube';
 import type { NetworkContext } from './context.ts';
 import { isAttached, isObserved, isPrimaryApplied } from './pod-network.ts';
 import type { Verdict } from './verdicts.ts';
@@ -31,11 +31,51 @@ export function tellNews(pod: Pod, old: Verdict | undefined, now: Verdict, { eve
   }
 }
 
+/** How long it took from the first look at a pod's wish until it held. */
+export interface Progress {
+  /** Called with each verdict. */
+  follow(pod: Pod, verdict: Verdict): void;
+  forget(pod: Pick<KubeObject, 'metadata'>): void;
+}
+
+/** Who was complete at the first look, as everyone after a restart, is no news. */
+export function progress(
+  context: Pick<NetworkContext, 'podNetworks' | 'events' | 'clock'>,
+  metrics: Metrics,
+): Progress {
+  const took = metrics.histogram(
+    'podloom_attach_seconds',
+    'How long does it take from seeing a wish until it holds in the pod?',
+  );
+  const sinceMs = new Map<string, number>();
+  return {
+    follow(pod, verdict) {
+      const key = keyOf(pod);
+      const network = context.podNetworks.get(key);
+      const { interfaces, primary } = verdict.composed;
+      const isNothing = interfaces.length === 0 && primary === undefined;
+      if (isNothing) sinceMs.delete(key);
+      else if (!isComplete(network, verdict)) sinceMs.set(key, sinceMs.get(key) ?? context.clock.monotonicMs());
+      else if (sinceMs.has(key)) {
+        took.observe({}, (context.clock.monotonicMs() - (sinceMs.get(key) ?? 0)) / 1_000);
+        sinceMs.delete(key);
+        const names = (network?.status?.interfaces ?? []).flatMap(({ name, addresses }) =>
+          [name, ...(addresses ?? [])].join(' '),
+        );
+        context.events.normal(
+          pod,
+          'Attached',
+          names.length > 0 ? `Has ${names.join(', ')}` : 'The primary link is as asked for',
+        );
+      }
+    },
+    forget: (pod) => void sinceMs.delete(keyOf(pod)),
+  };
+}
+
 /** Whether all that was composed for a pod is there, as its agent sees it. */
-export function isComplete(pod: Pod, { composed, problems }: Verdict, { podNetworks }: NetworkContext): boolean {
-  const network = podNetworks.get(keyOf(pod));
-  const waits = problems.length > 0;
-  if (!network || waits || !isObserved(network)) return false;
+function isComplete(network: PodNetwork | undefined, { composed, problems }: Verdict): boolean {
+  if (!network || problems.length > 0 || !isObserved(network)) return false;
   return (
     composed.interfaces.every((one) => isAttached(network, one.interface)) &&
     (composed.primary === undefined || isPrimaryApplied(network))

@@ -4,7 +4,14 @@
  *
  * What goes is taken out of the PodNetwork first; its addresses are given back only when the agent has seen that, or when pod or node are no more.
  */
-import { type PodInterface, type PodNetwork, type PodNetworkSpec, nodeLabel, podNetworkKind } from '@podloom/api';
+import {
+  type PodInterface,
+  type PodNetwork,
+  type PodNetworkSpec,
+  cidrContains,
+  nodeLabel,
+  podNetworkKind,
+} from '@podloom/api';
 import {
   type Pod,
   type ReconcileContext,
@@ -60,7 +67,7 @@ export async function reconcilePod(pod: Pod, context: NetworkContext, { signal }
   using _ = context.uses(composed.sources);
   // Together: neither does anything that the other would have to wait for, and the PodNetwork waits for both.
   const [addressed] = await Promise.all([
-    giveAddresses(pod, composed, context),
+    giveAddresses(pod, composed, network, context),
     context.ensureFinalizers(composed.sources),
   ]);
   const spec = specOf(pod, composed, addressed.interfaces);
@@ -68,7 +75,7 @@ export async function reconcilePod(pod: Pod, context: NetworkContext, { signal }
   context.judge(pod, {
     podUid: pod.metadata.uid ?? '',
     composed,
-    problems: problemsOf(pod, composed, addressed.problems, context),
+    problems: problemsOf(pod, composed, addressed.problems, network, context),
   });
 
   if (!network && !asksForNothing(spec)) await create(pod, spec, context, signal);
@@ -119,9 +126,14 @@ interface Addressed {
 }
 
 /** An interface that cannot have all its addresses is left out whole; the others go on. */
-async function giveAddresses(pod: Pod, { interfaces }: PodComposition, context: NetworkContext): Promise<Addressed> {
+async function giveAddresses(
+  pod: Pod,
+  { interfaces }: PodComposition,
+  network: PodNetwork | undefined,
+  context: NetworkContext,
+): Promise<Addressed> {
   const namespace = pod.metadata.namespace ?? '';
-  const outcomes = await Promise.all(interfaces.map((one) => giveTo(pod, one, context)));
+  const outcomes = await Promise.all(interfaces.map((one) => giveTo(pod, one, network, context)));
   const lacking = outcomes.filter(({ problem }) => problem !== undefined);
   context.waits(
     keyOf(pod),
@@ -142,20 +154,22 @@ async function giveAddresses(pod: Pod, { interfaces }: PodComposition, context: 
 async function giveTo(
   pod: Pod,
   composed: ComposedInterface,
+  network: PodNetwork | undefined,
   { allocator }: NetworkContext,
 ): Promise<{ composed: ComposedInterface; link?: PodInterface; problem?: Problem }> {
   const { name: podName = '', uid: podUid = '', namespace = '' } = pod.metadata;
   const { key: interfaceKey, source } = composed.interface;
+  const has = network?.spec.interfaces.find(({ key }) => key === interfaceKey)?.addresses ?? [];
   const results = await Promise.all(
-    composed.requests.map((range) => {
-      const request: PoolRequest = {
-        podName,
-        podUid,
-        interfaceKey,
-        nodeName: pod.spec?.nodeName,
-        address: range.address,
-      };
-      return allocator.allocate(namespace, range, request);
+    composed.requests.map(async (range) => {
+      const request: PoolRequest = { podName, podUid, interfaceKey, nodeName: pod.spec?.nodeName };
+      if (range.address !== undefined)
+        return allocator.allocate(namespace, range, { ...request, address: range.address });
+      // What it has already, even if the pool was lost.
+      const own = has.map((one) => one.split('/')[0] ?? '').find((address) => cidrContains(range.cidr, address));
+      const kept =
+        own === undefined ? undefined : await allocator.allocate(namespace, range, { ...request, address: own });
+      return kept && 'address' in kept ? kept : allocator.allocate(namespace, range, request);
     }),
   );
   const failed = results.find((result) => 'failed' in result);
@@ -168,6 +182,7 @@ function problemsOf(
   pod: Pod,
   composed: PodComposition,
   addressing: readonly Problem[],
+  network: PodNetwork | undefined,
   { view }: NetworkContext,
 ): Problem[] {
   const hostNetwork: Problem[] = pod.spec?.hostNetwork
@@ -177,7 +192,19 @@ function problemsOf(
         message: `Pod ${pod.metadata.name} uses the network of its node and has none of its own`,
       }))
     : [];
-  return [...hostNetwork, ...composed.refusals, ...addressing];
+  return [...hostNetwork, ...composed.refusals, ...addressing, ...failuresOf(pod, network)];
+}
+
+/** What the agent tried and could not do. */
+function failuresOf(pod: Pod, network: PodNetwork | undefined): Problem[] {
+  if (!network || !isObserved(network)) return [];
+  const sources = new Map(network.spec.interfaces.map(({ key, source }) => [key, source]));
+  return (network.status?.interfaces ?? []).flatMap(
+    ({ key, state, reason = 'Failed', message = 'no reason given' }) => {
+      const ref = sources.get(key);
+      return state === 'Failed' && ref ? [{ ref, reason, message: `Pod ${pod.metadata.name}: ${message}` }] : [];
+    },
+  );
 }
 
 const specOf = (pod: Pod, { primary }: PodComposition, interfaces: readonly PodInterface[]): PodNetworkSpec => ({

@@ -110,24 +110,13 @@ function stateIn({ name, isEnding, verdict, network }: PodState, source: SourceO
   const attached = keys.flatMap(({ key }) =>
     isAttached(network, { key }) ? (statuses.find((one) => one.key === key) ?? []) : [],
   );
-  const failed =
-    network && isObserved(network)
-      ? statuses.filter(({ key, state }) => state === 'Failed' && keys.some((one) => one.key === key))
-      : [];
   const primaryDone = !hasPrimary || isPrimaryApplied(network);
   return {
     name,
     isEnding,
     isDone: attached.length === keys.length && primaryDone && (!network || isObserved(network)),
     lines: [...attached.map(configLine), ...(hasPrimary && primaryDone ? linesOfPrimary(network) : [])],
-    problems: [
-      ...verdict.problems.filter(({ ref }) => isRef(ref, source)),
-      ...failed.map(({ reason, message }) => ({
-        ref: { apiVersion: source.apiVersion, kind: source.kind, name: source.metadata.name ?? '' },
-        reason: reason ?? 'Failed',
-        message: `Pod ${name}: ${message ?? 'the link could not be made'}`,
-      })),
-    ],
+    problems: verdict.problems.filter(({ ref }) => isRef(ref, source)),
   };
 }
 

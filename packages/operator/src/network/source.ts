@@ -29,8 +29,8 @@ const holdMs = 200;
 /** An object that goes says why it is still there only when that takes longer than people notice. */
 const removalHoldMs = 1_000;
 
-/** When each object's status was last written, and since when it is held back; on the monotonic clock. */
-export type Pace = Map<SourceKey, { writtenMs?: number; heldSinceMs?: number | undefined }>;
+/** When each object is looked at again at the earliest, and since when its status is held back; on the monotonic clock. */
+export type Pace = Map<SourceKey, { nextMs?: number; heldSinceMs?: number | undefined }>;
 
 export async function reconcileSource(
   key: SourceKey,
@@ -47,9 +47,15 @@ export async function reconcileSource(
   }
   if (source.metadata.deletionTimestamp) return await letGo(key, source, type, context, signal);
 
+  const nowMs = context.clock.monotonicMs();
+  const my = pace.get(key) ?? {};
+  pace.set(key, my);
+  if (my.nextMs !== undefined && my.nextMs > nowMs) return { retryAfterMs: my.nextMs - nowMs };
   const sample: Sample = isPodConfig(source) ? await reconcileSample(source, context, signal) : { problems: [] };
   const pods = podsOf(source, context);
   if (!pods) return 'done';
+  // Many pods make a long status that takes long to make: it is made less often, so that nobody waits for it.
+  my.nextMs = nowMs + pods.length / 2;
   const report = reportOf(
     {
       source,
@@ -63,7 +69,7 @@ export async function reconcileSource(
     },
     context.clock.now(),
   );
-  return await write(key, source, type, report, pods.length, context, pace, signal);
+  return await write(source, type, report, context, my, signal);
 }
 
 /** Undefined while one of them has not been looked at: its verdict will bring us back. */
@@ -86,34 +92,27 @@ function podsOf(source: SourceObject, context: NetworkContext): PodState[] | und
 }
 
 async function write(
-  key: SourceKey,
   source: SourceObject,
   { resource, kind }: SourceType,
   report: Report,
-  howMany: number,
   context: NetworkContext,
-  pace: Pace,
+  my: { heldSinceMs?: number | undefined },
   signal: AbortSignal,
 ): Promise<Outcome> {
   const { client, clock, sources, events } = context;
-  const my = pace.get(key) ?? {};
-  pace.set(key, my);
   if (canonical(report.status) === canonical(source.status ?? {})) {
     my.heldSinceMs = undefined;
     return 'done';
   }
   const nowMs = clock.monotonicMs();
-  // A long status costs more, so it is written less often; a short one as often as there is something to say.
-  const soonestMs = (my.writtenMs ?? -Infinity) + howMany;
   my.heldSinceMs = report.isInProgress ? (my.heldSinceMs ?? nowMs) : undefined;
-  const dueMs = Math.max(soonestMs, report.isInProgress ? (my.heldSinceMs ?? nowMs) + holdMs : nowMs);
+  const dueMs = (my.heldSinceMs ?? -Infinity) + holdMs;
   if (dueMs > nowMs) return { retryAfterMs: dueMs - nowMs };
 
   const wasConfigured = source.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True');
   const status = report.status as unknown as NonNullable<SourceObject['status']>;
   const written = await applyStatus<KubeObject>(client, resource, source, status, { fieldManager, signal });
   sources.get(kind)?.wrote(written as SourceObject);
-  my.writtenMs = clock.monotonicMs();
   my.heldSinceMs = undefined;
   // Once, not for every pod that comes: the pods have Events of their own.
   if (report.phase === 'configured' && !wasConfigured && source.status?.observedGeneration === undefined) {

@@ -1,0 +1,128 @@
+/** Objects that go: nothing of theirs is left on a living node before they are gone. */
+import { bridgeKind } from '@podloom/api';
+import { nodes } from '@podloom/kube';
+import { describe, expect, it } from 'vitest';
+import { eventually, world } from './world.ts';
+
+const one = [{ name: 'pc0', master: 'pcbr0', cidr: '10.50.0.0/24' }];
+
+describe('a PodConfig that is deleted', () => {
+  it('takes its interfaces, addresses and pools with it, and then goes', async () => {
+    const w = await world();
+    await w.operator();
+    await w.agent();
+    await w.config('c', one);
+    await w.pod('a', { podconfig: 'c' });
+    await w.pod('b', { podconfig: 'c' });
+    await eventually(async () => expect((await w.getConfig('c'))?.status?.podConfigurations).toHaveLength(2));
+    await w.removeConfig('c');
+    await eventually(async () => expect(await w.getConfig('c')).toBeUndefined());
+    await eventually(async () => expect([await w.networks(), await w.pools()]).toEqual([[], []]));
+  });
+
+  it('waits for an agent that is down, says so, and goes when it is back', async () => {
+    const w = await world();
+    await w.operator();
+    const agent = await w.agent();
+    await w.config('c', one);
+    await w.pod('a', { podconfig: 'c' });
+    await eventually(async () => expect((await w.getConfig('c'))?.status?.phase).toBe('configured'));
+    agent.pause();
+    await w.removeConfig('c');
+    await eventually(async () => {
+      const ready = (await w.getConfig('c'))?.status?.conditions?.[0];
+      expect(ready).toMatchObject({ type: 'Ready', status: 'False', reason: 'Removing' });
+      expect(ready?.message).toContain(w.node);
+    });
+    expect((await w.pools())[0]?.status?.used).toBe(1);
+    agent.resume();
+    await eventually(async () => expect(await w.getConfig('c')).toBeUndefined());
+    await eventually(async () => expect([await w.networks(), await w.pools()]).toEqual([[], []]));
+  });
+
+  it('waits for an agent that is down also across a restart of the operator', async () => {
+    const w = await world();
+    const first = await w.operator();
+    const agent = await w.agent();
+    await w.config('c', one);
+    await w.pod('a', { podconfig: 'c' });
+    await eventually(async () => expect((await w.getConfig('c'))?.status?.phase).toBe('configured'));
+    agent.pause();
+    await w.removeConfig('c');
+    await eventually(async () => expect((await w.networkOf('a'))?.spec.interfaces).toEqual([]));
+    await first.stop();
+    await w.operator();
+    await w.config(
+      'other',
+      one.map((link) => ({ ...link, name: 'x0', master: 'xbr' })),
+    );
+    await w.pod('b', { podconfig: 'other' });
+    await eventually(async () => expect(await w.addressesOf('b')).toHaveLength(1));
+    expect(await w.getConfig('c')).toBeDefined();
+    agent.resume();
+    await eventually(async () => expect(await w.getConfig('c')).toBeUndefined());
+  });
+
+  it('does not wait for a node that is gone for good', async () => {
+    const w = await world();
+    await w.operator();
+    await w.config('c', one);
+    await w.pod('a', { podconfig: 'c' });
+    await eventually(async () => expect(await w.addressesOf('a')).toHaveLength(1));
+    await w.removeConfig('c');
+    await eventually(async () => expect((await w.networkOf('a'))?.spec.interfaces).toEqual([]));
+    await w.client.delete(nodes, w.node);
+    await eventually(async () => expect(await w.getConfig('c')).toBeUndefined());
+    await eventually(async () => expect([await w.networks(), await w.pools()]).toEqual([[], []]));
+  });
+
+  it('goes while its pods go, too', async () => {
+    const w = await world();
+    await w.operator();
+    const agent = await w.agent();
+    await w.config('c', one);
+    await w.pod('a', { podconfig: 'c' });
+    await w.pod('b', { podconfig: 'c' });
+    await eventually(async () => expect(await w.networks()).toHaveLength(2));
+    agent.pause();
+    await Promise.all([w.removePod('a'), w.removeConfig('c'), w.removePod('b')]);
+    await eventually(async () => expect(await w.getConfig('c')).toBeUndefined());
+    await eventually(async () => expect([await w.networks(), await w.pools()]).toEqual([[], []]));
+  });
+
+  it('that nothing was done for goes at once', async () => {
+    const w = await world();
+    await w.operator();
+    await w.config('c', one);
+    await eventually(async () => expect((await w.getConfig('c'))?.status?.phase).toBe('unset'));
+    await w.removeConfig('c');
+    expect(await w.getConfig('c')).toBeUndefined();
+  });
+});
+
+describe('a Bridge', () => {
+  it('gives its range and gateway to links on it, reports where it is, and takes them back', async () => {
+    const w = await world();
+    const { client, namespace } = w;
+    await w.operator();
+    await w.agent();
+    const spec = { name: 'lan', cidr: '10.51.0.0/24', mtu: 1400 };
+    await client.create(bridgeKind.resource, { metadata: { name: 'lan', namespace }, spec }, { namespace });
+    await w.config('c', [{ name: 'pc0', master: 'lan' }]);
+    await w.pod('a', { podconfig: 'c' });
+    await eventually(async () => expect(await w.addressesOf('a')).toEqual(['10.51.0.2/24']));
+    await eventually(async () => {
+      const { status, metadata } = await client.get(bridgeKind.resource, 'lan', { namespace });
+      expect(metadata.finalizers).toEqual(['bridge.finalizers.opdev.io']);
+      expect(status).toMatchObject({
+        phase: 'configured',
+        bridgeConfigs: [{ nodeName: w.node, device: 'lan', addresses: ['10.51.0.1/24'], ports: 1 }],
+      });
+    });
+    await client.delete(bridgeKind.resource, 'lan', { namespace });
+    await eventually(async () => {
+      expect((await client.list(bridgeKind.resource, { namespace })).items).toEqual([]);
+      expect((await w.networkOf('a'))?.spec.interfaces[0]).toMatchObject({ addresses: [], bridge: { gateways: [] } });
+    });
+  });
+});
