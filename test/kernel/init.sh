@@ -7,6 +7,8 @@ mount -t devtmpfs dev /dev
 mkdir -p /dev/pts /dev/shm /dev/net
 mknod /dev/net/tun c 10 200 # opening it loads the module
 mount -t devpts pts /dev/pts
+# Before /tmp is covered: the sources as they were when the run began.
+for part in packages test; do mount --bind "$PODLOOM_SNAPSHOT/$part" "$PODLOOM_ROOT/$part"; done
 for folder in /dev/shm /tmp /run /var/tmp; do mount -t tmpfs tmpfs "$folder"; done
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
 
@@ -14,6 +16,8 @@ ports() { for port in /sys/class/virtio-ports/*; do [ "$(cat "$port/name")" = "$
 exec > "$(ports output)" 2>&1
 
 echo "$PODLOOM_MODPROBE" > /proc/sys/kernel/modprobe
+# Once a tunnel module is there, every new namespace would begin with gre0, sit0 and so on; tests expect an empty one.
+echo 1 > /proc/sys/net/core/fb_tunnels_only_for_init_net
 ip link set lo up
 
 export PODLOOM_KERNEL_TIER=1 HOME=/tmp PATH="${PODLOOM_NODE%/*}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

@@ -2,8 +2,9 @@
  * The kernel tier: runs the node tests of `netlink`, as they are, under Debian's cloud kernel in a QEMU machine, because few build
  * machines have a kernel with every link type. `node test/kernel/run.ts --help` says how to call it.
  */
-import { writeFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { debianKernel } from './debian-kernel.ts';
 import { runMachine } from './machine.ts';
@@ -36,11 +37,13 @@ async function run(files: readonly string[], seconds: number, json: string | und
   const root = resolve(import.meta.dirname, '../..');
   const kernel = debianKernel();
   console.log(`Linux ${kernel.release} in QEMU`);
+  const snapshot = snapshotOf(root);
   const machine = await runMachine({
     kernel,
     init: resolve(import.meta.dirname, 'init.sh'),
     environment: {
       PODLOOM_ROOT: root,
+      PODLOOM_SNAPSHOT: snapshot,
       PODLOOM_NODE: process.execPath,
       PODLOOM_MODPROBE: kernel.modprobe,
       ...(process.stdout.isTTY ? {} : { NO_COLOR: '1' }),
@@ -55,4 +58,12 @@ async function run(files: readonly string[], seconds: number, json: string | und
   if (trouble !== undefined)
     console.error(`${trouble}. The end of the console:\n${machine.console.split('\n').slice(-40).join('\n')}`);
   return results.success ? 0 : 1;
+}
+
+/** A copy of the sources: the guest remembers the sizes of files, so one that grows under its hands would be read cut off. */
+function snapshotOf(root: string): string {
+  const folder = mkdtempSync(join(tmpdir(), 'podloom-kernel-sources-'));
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+  for (const part of ['packages', 'test']) cpSync(join(root, part), join(folder, part), { recursive: true });
+  return folder;
 }
