@@ -3,6 +3,7 @@ import { Argument, Command } from 'commander';
 import manifest from '../package.json' with { type: 'json' };
 import { clusterCommand } from './commands/cluster.ts';
 import { planCommand } from './commands/plan.ts';
+import { agentCommand, operatorCommand } from './commands/process.ts';
 import { showCommand } from './commands/show.ts';
 import { completeWords, completionScripts, type Shell, shells } from './completion.ts';
 import { exitCodeHelp } from './exit-codes.ts';
@@ -17,6 +18,8 @@ export function program(): Command {
     .addCommand(showCommand())
     .addCommand(planCommand())
     .addCommand(clusterCommand())
+    .addCommand(operatorCommand())
+    .addCommand(agentCommand())
     .addCommand(completionCommand());
   root.command('__complete [words...]', { hidden: true }).action((words: string[]) => {
     console.log(completeWords(root, words).join('\n'));
