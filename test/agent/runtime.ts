@@ -1,0 +1,127 @@
+/**
+ * Stands in for the container runtime: pods are processes that sleep in network namespaces of their own, so /proc, netlink and the kernel are real
+ * and only CRI's answers are made up. The real runtime is asked in the cluster tier.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import type { CriClient, CriEvent } from '@podloom/agent';
+import { type Netns, open } from '@podloom/netlink';
+
+interface Sandbox {
+  readonly id: string;
+  readonly netns: Netns;
+  readonly pause: ChildProcess;
+  container: ChildProcess;
+}
+
+export interface Runtime extends AsyncDisposable {
+  readonly cri: CriClient;
+  /** A pod with an eth0 that the node's CNI made. Returns the process of its container. */
+  start(podUid: string): number;
+  restartContainer(podUid: string): Promise<number>;
+  /** The sandbox dies and another takes its place. */
+  recreate(podUid: string): Promise<void>;
+  stop(podUid: string): Promise<void>;
+  netns(podUid: string): Netns;
+}
+
+const started = 1;
+
+export function runtime(node: Netns): Runtime {
+  const pods = new Map<string, Sandbox>();
+  const listeners = new Set<(event: CriEvent) => void>();
+  let count = 0;
+
+  const tell = (podUid: string, { id }: Sandbox): void => {
+    for (const hear of listeners) hear({ podUid, sandboxId: id, containerId: `${id}-c`, type: started });
+  };
+  const sleepIn = (netns: Netns): ChildProcess =>
+    netns.run(() => spawn('sleep', ['infinity'], { stdio: 'ignore' }) as ChildProcess & { then?: never });
+
+  function start(podUid: string): number {
+    count += 1;
+    using made = open({ create: true });
+    const pause = sleepIn(made);
+    const netns = open({ pid: pause.pid! });
+    netns.link.set('lo', { up: true });
+    node.link.add({ kind: 'veth', name: `cni${count}p`, up: true, peer: { name: 'eth0', netns } });
+    netns.link.set('eth0', { up: true });
+    netns.address.add({ link: 'eth0', address: `10.244.0.${(count % 250) + 2}/24` });
+    const sandbox = { id: `sandbox-${count}`, netns, pause, container: sleepIn(netns) };
+    pods.set(podUid, sandbox);
+    tell(podUid, sandbox);
+    return sandbox.container.pid!;
+  }
+  async function stop(podUid: string): Promise<void> {
+    const sandbox = pods.get(podUid);
+    if (!sandbox) return;
+    pods.delete(podUid);
+    await Promise.all([end(sandbox.container), end(sandbox.pause)]);
+    sandbox.netns.close();
+    tell(podUid, sandbox);
+  }
+  const mustHave = (podUid: string): Sandbox => {
+    const found = pods.get(podUid);
+    if (!found) throw new Error(`There is no pod ${podUid}`);
+    return found;
+  };
+  const sandboxOf = (podUid: string, { id }: Sandbox) => ({
+    $typeName: 'runtime.v1.PodSandbox' as const,
+    id,
+    state: 0,
+    createdAt: BigInt(id.slice(8)),
+    metadata: { $typeName: 'runtime.v1.PodSandboxMetadata' as const, uid: podUid, name: podUid, namespace: 'test' },
+  });
+  const chosen = (podUid: string | undefined): [string, Sandbox][] =>
+    [...pods].filter(([uid]) => podUid === undefined || uid === podUid);
+
+  return {
+    start,
+    stop,
+    netns: (podUid) => mustHave(podUid).netns,
+    async restartContainer(podUid) {
+      const sandbox = mustHave(podUid);
+      await end(sandbox.container);
+      sandbox.container = sleepIn(sandbox.netns);
+      tell(podUid, sandbox);
+      return sandbox.container.pid!;
+    },
+    async recreate(podUid) {
+      await stop(podUid);
+      start(podUid);
+    },
+    cri: {
+      version: () => Promise.resolve('stand-in'),
+      sandboxes: (podUid) => Promise.resolve(chosen(podUid).map(([uid, sandbox]) => sandboxOf(uid, sandbox))),
+      containers: (podUid) =>
+        Promise.resolve(
+          chosen(podUid).map(([, { id }]) => ({
+            $typeName: 'runtime.v1.Container' as const,
+            id: `${id}-c`,
+            podSandboxId: id,
+            state: 1,
+            createdAt: 1n,
+          })),
+        ),
+      sandboxPid: (id) => Promise.resolve([...pods.values()].find((one) => one.id === id)?.pause.pid),
+      containerPid: (id) => Promise.resolve([...pods.values()].find((one) => `${one.id}-c` === id)?.container.pid),
+      events(listener, signal) {
+        listeners.add(listener);
+        return new Promise((resolve) => {
+          signal.addEventListener('abort', () => (listeners.delete(listener), resolve()), { once: true });
+        });
+      },
+      close: () => undefined,
+    },
+    async [Symbol.asyncDispose]() {
+      for (const podUid of pods.keys()) await stop(podUid);
+    },
+  };
+}
+
+async function end(process: ChildProcess): Promise<void> {
+  if (process.exitCode !== null || process.signalCode !== null) return;
+  const ended = once(process, 'exit');
+  process.kill('SIGKILL');
+  await ended;
+}
