@@ -1,0 +1,196 @@
+/** What the chart says, as the API server stores it: privileges, roles, settings. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { kinds } from '@podloom/api';
+import { agentSettings } from '@podloom/agent';
+import type { ClusterRole, CustomResourceDefinition, DaemonSet, Deployment, Job } from '@podloom/kube';
+import { operatorSettings, withdrawSettings } from '@podloom/operator';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Installed, chart, chartOnApiServer, namespace } from './installed.ts';
+
+let installed: Installed;
+beforeAll(async () => {
+  installed = await chartOnApiServer();
+});
+afterAll(() => installed?.stop());
+
+const template = (...args: string[]) =>
+  installed.helm(['template', 'podloom', chart, '-n', namespace, '--kube-version=1.36.0', ...args]);
+
+describe('the values', () => {
+  it('pass the strictest lint', async () => {
+    const { code, stdout } = await installed.helm(['lint', '--strict', chart]);
+    expect(stdout).toContain('0 chart(s) failed');
+    expect(code).toBe(0);
+  });
+
+  it.each([
+    ['operator.replica=3', /replica/],
+    ['operator.replicas=0', /replicas/],
+    ['agent.runtime=docker', /runtime/],
+    ['image.digest=sha256:12', /digest/],
+    ['withdraw.timeout=soon', /timeout/],
+    ['operator.port=70000', /port/],
+  ])('refuse %s and name the field', async (set, field) => {
+    const { code, stderr } = await template('--set', set);
+    expect(code).not.toBe(0);
+    expect(stderr).toMatch(field);
+  });
+
+  it('are each explained where they are declared', () => {
+    const lines = readFileSync(join(chart, 'values.yaml'), 'utf8').split('\n');
+    const sections = lines.flatMap((line, i) =>
+      /^[a-z]\w*:/.test(line) ? [{ line, before: lines[i - 1], after: lines[i + 1] }] : [],
+    );
+    expect(sections.length).toBeGreaterThan(5);
+    for (const { line, before, after } of sections) {
+      expect(`${before}\n${after}`, line).toMatch(/^\s*#/m);
+    }
+  });
+
+  it('mount one runtime where one is named, and a folder of the own choice', async () => {
+    const { stdout } = await template(
+      '--set',
+      'agent.runtime=containerd,agent.socketFolders.containerd=/run/k3s/containerd',
+    );
+    expect(stdout).toContain('hostPath: { path: "/run/k3s/containerd" }');
+    expect(stdout).not.toContain('/run/crio');
+  });
+
+  it('bring a ServiceMonitor only where asked for', async () => {
+    expect((await template()).stdout).not.toContain('ServiceMonitor');
+    expect(
+      (await template('--set', 'metrics.serviceMonitor.enabled=true')).stdout.match(/kind: ServiceMonitor/g),
+    ).toHaveLength(2);
+  });
+
+  it('replace the pods when the digest changes', async () => {
+    const digest = `sha256:${'ab'.repeat(32)}`;
+    const { stdout } = await template('--set', `image.digest=${digest}`);
+    expect(stdout.match(new RegExp(`image-digest: "${digest}"`, 'g'))).toHaveLength(2);
+  });
+});
+
+describe('the processes', () => {
+  it('are given only settings that they know', async () => {
+    const operator = await installed.get<Deployment>('deployment/podloom-operator', '-n', namespace);
+    const agent = await installed.get<DaemonSet>('daemonset/podloom-agent', '-n', namespace);
+    const names = (pod: { containers: { env?: { name: string }[] }[] } | undefined) =>
+      pod?.containers.flatMap(({ env }) => env?.map(({ name }) => name) ?? []) ?? [];
+    const known = (rows: readonly { env: string }[]) => rows.map(({ env }) => env);
+    expect(known(operatorSettings.rows)).toEqual(expect.arrayContaining(names(operator.spec?.template.spec)));
+    expect(known(agentSettings.rows)).toEqual(expect.arrayContaining(names(agent.spec?.template.spec)));
+    expect(names(agent.spec?.template.spec)).toContain('NODE_NAME');
+    const hook = (await template()).stdout.split('---').find((one) => one.includes('name: podloom-withdraw')) ?? '';
+    const written = [...hook.matchAll(/- name: ([A-Z_]+)/g)].map(([, name]) => name);
+    expect(written.length).toBeGreaterThan(1);
+    expect(known(withdrawSettings.rows)).toEqual(expect.arrayContaining(written));
+  });
+
+  it('need nothing of the node where they are the operator', async () => {
+    const { spec } = await installed.get<Deployment>('deployment/podloom-operator', '-n', namespace);
+    const pod = spec?.template.spec;
+    expect(pod).not.toHaveProperty('hostNetwork');
+    expect(pod).not.toHaveProperty('volumes');
+    expect(pod?.containers[0]?.securityContext).toEqual({
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      runAsNonRoot: true,
+      capabilities: { drop: ['ALL'] },
+      seccompProfile: { type: 'RuntimeDefault' },
+    });
+    expect(spec?.replicas).toBe(2);
+  });
+
+  it('have four capabilities and read-only sockets where they are the agent', async () => {
+    const { spec } = await installed.get<DaemonSet>('daemonset/podloom-agent', '-n', namespace);
+    const pod = spec?.template.spec;
+    const [container] = pod?.containers ?? [];
+    expect(container?.securityContext).toMatchObject({ privileged: false, readOnlyRootFilesystem: true, runAsUser: 0 });
+    expect(container?.securityContext?.capabilities).toEqual({
+      drop: ['ALL'],
+      add: ['NET_ADMIN', 'NET_RAW', 'SYS_ADMIN', 'SYS_PTRACE'],
+    });
+    expect(pod?.volumes?.map(({ hostPath }) => hostPath?.path)).toEqual(['/run/containerd', '/run/crio']);
+    expect(container?.volumeMounts?.every(({ readOnly }) => readOnly)).toBe(true);
+    expect(pod?.tolerations).toEqual([{ operator: 'Exists' }]);
+  });
+});
+
+describe('the roles', () => {
+  const rulesOf = async (name: string) => (await installed.get<ClusterRole>(`clusterrole/${name}`)).rules ?? [];
+
+  it('let an agent read PodNetworks, write their status and tell events', async () => {
+    expect(await rulesOf('podloom-agent')).toEqual([
+      { apiGroups: ['podnetwork.opdev.io'], resources: ['podnetworks'], verbs: ['get', 'list', 'watch'] },
+      { apiGroups: ['podnetwork.opdev.io'], resources: ['podnetworks/status'], verbs: ['get', 'patch'] },
+      { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
+    ]);
+  });
+
+  it('have no wildcard, no secret and no right to give rights', async () => {
+    const { items } = await installed.get<{ items: ClusterRole[] }>(
+      'clusterroles',
+      '-l',
+      'app.kubernetes.io/part-of=podloom',
+    );
+    expect(items.length).toBeGreaterThan(10);
+    for (const { metadata, rules } of items) {
+      const words = (rules ?? []).flatMap(({ apiGroups, resources, verbs }) => [
+        ...(apiGroups ?? []),
+        ...(resources ?? []),
+        ...verbs,
+      ]);
+      expect(words, metadata.name).not.toEqual(
+        expect.arrayContaining([expect.stringMatching(/^(\*|secrets|escalate|bind|impersonate|roles)$/)]),
+      );
+    }
+  });
+
+  it('are two for each kind that people write, and one for each that they only read', async () => {
+    const own = kinds.filter(({ foreign }) => !foreign);
+    const written = new Set(['podnetworks', 'ippools']);
+    for (const { plural, group } of own) {
+      expect((await rulesOf(`podloom-${plural}-view`))[0]).toMatchObject({
+        apiGroups: [group],
+        verbs: ['get', 'list', 'watch'],
+      });
+      const { code } = await installed.kubectl(['get', `clusterrole/podloom-${plural}-edit`]);
+      expect(code === 0, plural).toBe(!written.has(plural));
+    }
+  });
+
+  it('give nobody who may edit a namespace the right to change its networks', async () => {
+    const select = (label: string) =>
+      installed.get<{ items: ClusterRole[] }>('clusterroles', '-l', `app.kubernetes.io/part-of=podloom,${label}`);
+    for (const role of ['edit', 'admin']) {
+      expect((await select(`rbac.authorization.k8s.io/aggregate-to-${role}=true`)).items).toEqual([]);
+    }
+    for (const { rules } of (await select('rbac.authorization.k8s.io/aggregate-to-view=true')).items) {
+      expect(rules?.flatMap(({ verbs }) => verbs)).toEqual(['get', 'list', 'watch']);
+    }
+    const { items } = await select('podnetwork.opdev.io/aggregate-to-tenant=true');
+    expect(items.map(({ metadata }) => metadata.name)).not.toContain('podloom-networkgrants-edit');
+  });
+});
+
+describe('the kinds', () => {
+  it('are all installed and stay when the chart goes', async () => {
+    const { items } = await installed.get<{ items: CustomResourceDefinition[] }>('crd');
+    expect(items.map(({ metadata }) => metadata.name).toSorted()).toEqual(
+      kinds.map(({ plural, group }) => `${plural}.${group}`).toSorted(),
+    );
+    for (const { metadata } of items) expect(metadata.annotations).toMatchObject({ 'helm.sh/resource-policy': 'keep' });
+  });
+});
+
+describe('the withdrawal', () => {
+  it('runs before anything is deleted, or not at all', async () => {
+    const hooks = await installed.helm(['get', 'hooks', 'podloom', '-n', namespace]);
+    expect(hooks.stdout).toContain('helm.sh/hook: pre-delete');
+    const { stdout } = await template('--set', 'withdraw.onUninstall=false');
+    expect(stdout).not.toContain('kind: Job');
+    // It is a hook: nothing of it is there while the product runs.
+    expect((await installed.get<{ items: Job[] }>('jobs', '-A')).items).toEqual([]);
+  });
+});
