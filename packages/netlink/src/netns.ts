@@ -26,7 +26,7 @@ let inside = false;
 
 /** Runs `work` in the namespace behind `fd`. Synchronous by type: a promise would come back after we left. */
 export function inNetns<T>(fd: number, work: () => T extends Promise<unknown> ? never : T): T {
-  if (inside) throw new NetlinkError('netns', 16, { kernelMessage: 'this thread is in another namespace already' });
+  if (inside) throw busy();
   home ??= translating('netns', () => openSync(OWN, 'r'));
   translating('netns', () => libc.setns(fd, CLONE_NEWNET));
   inside = true;
@@ -36,6 +36,9 @@ export function inNetns<T>(fd: number, work: () => T extends Promise<unknown> ? 
     leave(home);
   }
 }
+
+const busy = (): NetlinkError =>
+  new NetlinkError('netns', 16, { kernelMessage: 'this thread is in another namespace already' });
 
 function leave(to: number): void {
   try {
@@ -59,6 +62,7 @@ export function openNetns(source: NetnsSource, netnsidOf: (fd: number) => number
 const openFile = (path: string): number => translating(`netns ${path}`, () => openSync(path, 'r'));
 
 function createNetns(pinned: string | undefined): number {
+  if (inside) throw busy();
   const back = (home ??= openFile(OWN));
   translating('netns.create', () => libc.unshare(CLONE_NEWNET));
   inside = true;

@@ -9,8 +9,12 @@ import { toLink, type Link } from '../route/link.ts';
 import { briefLinkMessage } from '../route/link-table.ts';
 import { neighbourMessage, type Neighbour } from '../route/neighbour.ts';
 import * as numbers from '../route/numbers.ts';
+import { nexthopMessage, toNexthop, type NexthopObject } from '../route/nexthop.ts';
 import { routeMessage } from '../route/route-table.ts';
 import { toRoute, type Route } from '../route/route.ts';
+import { ruleMessage, toRule, type Rule } from '../route/rule.ts';
+import { filterMessage, toFilter, type Filter } from '../tc/filter.ts';
+import { classMessage, qdiscMessage, toClass, toQdisc, type Class, type Qdisc } from '../tc/qdisc.ts';
 import { walk } from '../wire/socket.ts';
 
 /** Multicast groups (RTNLGRP_*) by topic. */
@@ -19,6 +23,10 @@ export const topics = {
   address: [5, 9],
   route: [7, 11],
   neighbour: [3],
+  rule: [8, 19],
+  nexthop: [32],
+  /** Qdiscs, classes and filters. */
+  tc: [4],
 } as const;
 export type Topic = keyof typeof topics;
 
@@ -35,7 +43,12 @@ export type Change =
   | { readonly kind: 'port'; readonly change: 'new' | 'delete'; readonly port: BridgePort }
   | { readonly kind: 'address'; readonly change: 'new' | 'delete'; readonly address: Address }
   | { readonly kind: 'route'; readonly change: 'new' | 'delete'; readonly route: Route }
-  | { readonly kind: 'neighbour' | 'fdb'; readonly change: 'new' | 'delete'; readonly neighbour: Neighbour };
+  | { readonly kind: 'neighbour' | 'fdb'; readonly change: 'new' | 'delete'; readonly neighbour: Neighbour }
+  | { readonly kind: 'rule'; readonly change: 'new' | 'delete'; readonly rule: Rule }
+  | { readonly kind: 'nexthop'; readonly change: 'new' | 'delete'; readonly nexthop: NexthopObject }
+  | { readonly kind: 'qdisc'; readonly change: 'new' | 'delete'; readonly qdisc: Qdisc }
+  | { readonly kind: 'class'; readonly change: 'new' | 'delete'; readonly class: Class }
+  | { readonly kind: 'filter'; readonly change: 'new' | 'delete'; readonly filter: Filter };
 
 type Decode = (r: Reader, start: number, end: number) => Change;
 
@@ -63,6 +76,21 @@ const decoders = new Map<number, Decode>([
     const neighbour = read(neighbourMessage, r, start, end);
     return { kind: neighbour.family === numbers.AF_BRIDGE ? 'fdb' : 'neighbour', change, neighbour };
   }),
+  ...both([numbers.RTM_NEWRULE, numbers.RTM_DELRULE], (change) => (r, start, end) => {
+    return { kind: 'rule', change, rule: toRule(read(ruleMessage, r, start, end)) };
+  }),
+  ...both([numbers.RTM_NEWNEXTHOP, numbers.RTM_DELNEXTHOP], (change) => (r, start, end) => {
+    return { kind: 'nexthop', change, nexthop: toNexthop(read(nexthopMessage, r, start, end)) };
+  }),
+  ...both([numbers.RTM_NEWQDISC, numbers.RTM_DELQDISC], (change) => (r, start, end) => {
+    return { kind: 'qdisc', change, qdisc: toQdisc(read(qdiscMessage, r, start, end)) };
+  }),
+  ...both([numbers.RTM_NEWTCLASS, numbers.RTM_DELTCLASS], (change) => (r, start, end) => {
+    return { kind: 'class', change, class: toClass(read(classMessage, r, start, end)) };
+  }),
+  ...both([numbers.RTM_NEWTFILTER, numbers.RTM_DELTFILTER], (change) => (r, start, end) => {
+    return { kind: 'filter', change, filter: toFilter(read(filterMessage, r, start, end)) };
+  }),
 ]);
 
 function toPort(change: 'new' | 'delete', seen: ReturnType<typeof bridgeLinkMessage.read>): Change {
@@ -80,7 +108,7 @@ export function changesIn(datagram: Uint8Array): Change[] {
   const out: Change[] = [];
   walk(r, datagram.length, (type, _flags, _sequence, start, end) => {
     const decode = decoders.get(type);
-    // A header that was cut is no message: every header here has at least four bytes, and its own check is the length.
+    // A message without room for its header is none; the shortest header here has eight bytes.
     if (decode !== undefined && end - start >= 8) out.push(decode(r, start, end));
   });
   return out;

@@ -74,6 +74,26 @@ describe('monitor', () => {
     expect(events.some((event) => event.kind === 'address')).toBe(false);
   });
 
+  it('tells rules, nexthops, qdiscs and filters when asked to', async () => {
+    const ns = fresh();
+    ns.link.add({ kind: 'veth', name: 'v0', up: true, peer: { name: 'v1' } });
+    ns.link.set('v1', { up: true });
+    ns.address.add({ link: 'v0', address: '10.0.0.1/24' });
+    watching.add('x', ns, ['rule', 'nexthop', 'tc']);
+    tool(ns, 'ip rule add priority 77 from 10.9.0.0/16 table 9');
+    tool(ns, 'ip nexthop add id 5 via 10.0.0.2 dev v0');
+    tool(ns, 'tc qdisc add dev v0 clsact');
+    tool(ns, 'tc qdisc del dev v0 clsact');
+    await seen({ kind: 'rule', change: 'new', rule: expect.objectContaining({ priority: 77, table: 9 }) as object });
+    await seen({
+      kind: 'nexthop',
+      change: 'new',
+      nexthop: expect.objectContaining({ id: 5, via: '10.0.0.2' }) as object,
+    });
+    await seen({ kind: 'qdisc', change: 'new', qdisc: expect.objectContaining({ kind: 'clsact' }) as object });
+    await seen({ kind: 'qdisc', change: 'delete' });
+  });
+
   it('says overflow when events were lost, and goes on after it', async () => {
     const ns = fresh();
     await using small = monitor<string>((event) => events.push(event), { queueBytes: 2048 });

@@ -6,11 +6,7 @@ import { attr, table } from '../codec/table.ts';
 import { bytes, choice, flag, ip, packed, u16, u32, u64, u8, type InOf, type OutOf } from '../codec/type.ts';
 import { NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, request } from '../wire/request.ts';
 import type { Channel, LinkRef } from './channel.ts';
-import { AF_INET, AF_INET6, AF_UNSPEC } from './numbers.ts';
-
-const RTM_NEWNEXTHOP = 104;
-const RTM_DELNEXTHOP = 105;
-const RTM_GETNEXTHOP = 106;
+import { AF_INET, AF_INET6, AF_UNSPEC, RTM_NEWNEXTHOP, RTM_DELNEXTHOP, RTM_GETNEXTHOP } from './numbers.ts';
 
 const header = struct({ family: u8, scope: u8, protocol: u8, pad1: pad(1), flags: u32 });
 /** The kernel's weight is one less than ip's. */

@@ -6,11 +6,8 @@ import { attr, table } from '../codec/table.ts';
 import { be32, be64big, bool8, choice, i32, ip, text, u16, u32, u8, type InOf, type OutOf } from '../codec/type.ts';
 import { NLM_F_CREATE, NLM_F_EXCL, request } from '../wire/request.ts';
 import type { Channel } from './channel.ts';
-import { AF_INET, AF_INET6, AF_UNSPEC } from './numbers.ts';
+import { AF_INET, AF_INET6, AF_UNSPEC, RTM_NEWRULE, RTM_DELRULE, RTM_GETRULE } from './numbers.ts';
 
-const RTM_NEWRULE = 32;
-const RTM_DELRULE = 33;
-const RTM_GETRULE = 34;
 const RT_TABLE_MAIN = 254;
 const INVERT = 2;
 

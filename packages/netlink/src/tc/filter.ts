@@ -1,5 +1,6 @@
 /** `tc filter`: what happens to packets on their way in or out of a link. */
 import type { Channel, LinkRef } from '../route/channel.ts';
+import { RTM_NEWTFILTER, RTM_DELTFILTER, RTM_GETTFILTER } from '../route/numbers.ts';
 import { NLM_F_CREATE, NLM_F_EXCL, request } from '../wire/request.ts';
 import { LITTLE } from '../codec/writer.ts';
 import {
@@ -10,10 +11,6 @@ import {
   type FilterSettingsByKind,
 } from './filter-kinds.ts';
 import { formatHandle, parseHandle, tcMessage, type Handle } from './message.ts';
-
-const RTM_NEWTFILTER = 44;
-const RTM_DELTFILTER = 45;
-const RTM_GETTFILTER = 46;
 
 export const filterMessage = tcMessage('filter', filterTables);
 

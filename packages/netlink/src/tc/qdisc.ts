@@ -1,16 +1,18 @@
 /** `tc qdisc` and `tc class`: how packets wait, and how fast they leave. */
 import type { LinkRef, Channel } from '../route/channel.ts';
+import {
+  RTM_NEWQDISC,
+  RTM_DELQDISC,
+  RTM_GETQDISC,
+  RTM_NEWTCLASS,
+  RTM_DELTCLASS,
+  RTM_GETTCLASS,
+} from '../route/numbers.ts';
 import { NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, request } from '../wire/request.ts';
 import { formatHandle, parseHandle, statsOf, tcMessage, type Handle, type TcStats } from './message.ts';
 import * as kinds from './qdisc-kinds.ts';
 import type { HtbClassSettings, QdiscDataByKind, QdiscSettingsByKind } from './qdisc-kinds.ts';
 
-const RTM_NEWQDISC = 36;
-const RTM_DELQDISC = 37;
-const RTM_GETQDISC = 38;
-const RTM_NEWTCLASS = 40;
-const RTM_DELTCLASS = 41;
-const RTM_GETTCLASS = 42;
 const CLSACT_HANDLE = 0xffff_0000;
 
 export const qdiscMessage = tcMessage('qdisc', kinds.qdiscTables);
