@@ -1,0 +1,205 @@
+/** Plans against the real kernel: carried out they are fixed points, whatever came in between, and leave alone what is not ours. */
+import { deriveMac } from '@podloom/network';
+import { describe, expect, it } from 'vitest';
+import {
+  type Served,
+  type World,
+  dump,
+  look,
+  makeWorld,
+  plan,
+  podInterface,
+  podSpec,
+  serve,
+  tool,
+} from '../testing/world.ts';
+import { fingerprintOf } from '../testing/fingerprint.ts';
+import { tidyNode } from '../reconcile/node.ts';
+import { silentLog } from '@podloom/kube';
+
+const two = (world: World): [Served, Served] => [
+  { spec: podSpec('uid-a', [podInterface(2)]), pod: world.pods[0]!, pid: 11 },
+  { spec: podSpec('uid-b', [podInterface(3)]), pod: world.pods[1]!, pid: 12 },
+];
+
+const rich = (world: World): Served => ({
+  spec: podSpec('uid-a', [
+    podInterface(2, {
+      mtuBytes: 1400,
+      alias: 'data plane',
+      macAddress: '02:00:00:00:00:aa',
+      routes: [
+        { to: '203.0.113.0/24', via: '192.168.100.1' },
+        { to: 'fd00:200::/64', via: 'fd00:100::1', metric: 50 },
+      ],
+    }),
+    podInterface(9, {
+      key: 'PodConfig/nets/1',
+      namePrefix: 'pc1',
+      bridge: { name: 'pcbr1', device: 'pcbr1', gateways: ['192.168.101.1/24'], home: 'node' },
+      addresses: ['192.168.101.9/24'],
+    }),
+  ]),
+  pod: world.pods[0]!,
+  pid: 11,
+});
+
+function detach(world: World, served: Served): void {
+  serve(world, { ...served, spec: { ...served.spec, interfaces: [] } });
+  world.view.touchAll();
+  tidyNode([], { netns: world.node, view: world.view, log: silentLog });
+}
+
+const ping = (world: World, pod: number, to: string): boolean => {
+  try {
+    return tool(world.pods[pod]!, 'ping', '-c', '1', '-W', '2', to).includes(' 0% packet loss');
+  } catch {
+    return false; // ping's way to say that nobody answered
+  }
+};
+
+describe('a plan carried out', () => {
+  it('leaves nothing to do', () => {
+    using world = makeWorld();
+    const served = rich(world);
+    expect(serve(world, served)).toMatchObject({ failed: new Map(), errors: [] });
+    const after = plan(world, served);
+    expect(after.steps).toEqual([]);
+    expect(after.interfaces.map(({ state }) => state)).toEqual(['Attached', 'Attached']);
+  });
+
+  it('lets pods reach each other and the gateway over IPv4 and IPv6', () => {
+    using world = makeWorld(2);
+    const [a, b] = two(world);
+    serve(world, a);
+    serve(world, b);
+    const reached = ['192.168.100.3', '192.168.100.1', 'fd00:100::3', 'fd00:100::1'].filter((to) => ping(world, 0, to));
+    expect(reached).toEqual(['192.168.100.3', '192.168.100.1', 'fd00:100::3', 'fd00:100::1']);
+  });
+
+  it('gives the view the same news as reading everything', () => {
+    using world = makeWorld(2);
+    const [a, b] = two(world);
+    world.view.current();
+    for (const served of [a, b]) {
+      const { touched } = serve(world, served);
+      for (const name of touched) world.view.touch(name);
+      world.view.touchRouting();
+    }
+    const told = fingerprintOf({ node: world.view.current() });
+    expect(told).toEqual(fingerprintOf({ node: look(world, a).node }));
+  });
+
+  it('leaves the node byte for byte as it was once everything is taken away', () => {
+    using world = makeWorld();
+    const before = [dump(world.node), dump(world.pods[0]!)];
+    const served = rich(world);
+    serve(world, served);
+    expect(dump(world.node)).not.toEqual(before[0]);
+    detach(world, served);
+    expect([dump(world.node), dump(world.pods[0]!)]).toEqual(before);
+  });
+
+  it('keeps the main table as it is while attached', () => {
+    using world = makeWorld();
+    const main = (): string => tool(world.node, 'ip', '-json', 'route', 'list', 'table', 'main');
+    const before = main();
+    serve(world, rich(world));
+    expect(main()).toEqual(before);
+  });
+});
+
+describe('a crash', () => {
+  it('after any step ends in the same state', () => {
+    using whole = makeWorld();
+    const { steps } = plan(whole, rich(whole));
+    serve(whole, rich(whole));
+    const goal = fingerprintOf(look(whole, rich(whole)));
+    for (let k = 0; k < steps.length; k++) {
+      using world = makeWorld();
+      const served = rich(world);
+      serve(world, served, k);
+      expect(serve(world, served)).toMatchObject({ failed: new Map(), errors: [] });
+      expect({ after: k, state: fingerprintOf(look(world, served)) }).toEqual({ after: k, state: goal });
+      expect(plan(world, served).steps).toEqual([]);
+    }
+  });
+
+  it('after any step leaves nothing once nobody asks for it', () => {
+    const count = ((): number => {
+      using world = makeWorld();
+      return plan(world, rich(world)).steps.length;
+    })();
+    for (let k = 1; k < count; k++) {
+      using world = makeWorld();
+      const before = dump(world.node);
+      serve(world, rich(world), k);
+      detach(world, rich(world));
+      expect({ after: k, dump: dump(world.node) }).toEqual({ after: k, dump: before });
+    }
+  });
+});
+
+describe('what is not ours', () => {
+  it('is reported and left alone where it has a name of ours', () => {
+    using world = makeWorld();
+    world.pods[0]!.link.add({ kind: 'bridge', name: 'pc011' });
+    world.node.link.add({ kind: 'bridge', name: 'pcbr1' });
+    const before = dump(world.pods[0]!);
+    const { interfaces } = plan(world, rich(world));
+    expect(interfaces.map(({ reason }) => reason)).toEqual(['NameTaken', 'BridgeTaken']);
+    serve(world, rich(world));
+    expect(dump(world.pods[0]!)).toEqual(before);
+  });
+
+  it('stays when it was put on our links', () => {
+    using world = makeWorld();
+    const served = rich(world);
+    serve(world, served);
+    world.pods[0]!.route.add({ dst: '198.51.100.0/24', via: '192.168.100.1' });
+    world.node.filter.add({
+      link: 'hpc011',
+      parent: 'ingress',
+      priority: 7,
+      kind: 'bpf',
+      data: { program: [{ code: 6, jt: 0, jf: 0, k: 0xffff_ffff }] },
+    });
+    expect(plan(world, served).steps).toEqual([]);
+  });
+});
+
+describe('the port filter', () => {
+  it('stops a pod that takes another address or MAC', () => {
+    using world = makeWorld(2);
+    const [a, b] = two(world);
+    serve(world, a);
+    serve(world, b);
+    expect(ping(world, 0, '192.168.100.3')).toBe(true);
+    world.pods[0]!.address.add({ link: 'pc011', address: '192.168.100.77/24' });
+    expect(() => tool(world.pods[0]!, 'ping', '-I', '192.168.100.77', '-c', '1', '-W', '1', '192.168.100.3')).toThrow();
+    world.pods[0]!.address.delete({ link: 'pc011', address: '192.168.100.77/24' });
+    world.pods[0]!.link.set('pc011', { address: deriveMac('else', '192.168.100.9') });
+    expect(ping(world, 0, '192.168.100.3')).toBe(false);
+    serve(world, a);
+    expect(ping(world, 0, '192.168.100.3')).toBe(true);
+  });
+});
+
+describe('a step that fails', () => {
+  it('takes its own interface back and lets the other go on', () => {
+    using world = makeWorld();
+    const served = rich(world);
+    const [first, second] = served.spec.interfaces;
+    // The gateway of this route is nowhere: the kernel refuses it as the last step of the interface.
+    const broken = { ...first!, routes: [{ to: '203.0.113.0/24', via: '198.51.100.1' }] };
+    const wrong = { ...served, spec: { ...served.spec, interfaces: [broken, second!] } };
+    const { failed } = serve(world, wrong);
+    expect([...failed.keys()]).toEqual(['PodConfig/nets/0']);
+    expect(String(failed.get('PodConfig/nets/0'))).toContain('Nexthop has invalid gateway');
+    const names = world.pods[0]!.link.list().map(({ name }) => name);
+    expect(names).toContain('pc111');
+    expect(names).not.toContain('pc011');
+    expect(serve(world, served).failed.size).toBe(0);
+    expect(plan(world, served).steps).toEqual([]);
+  });
+});
