@@ -64,6 +64,20 @@ describe('the product image', () => {
     expect(await inImage('/opt/podloom/real.mjs', '--version')).toMatch(/^\d+\.\d+\.\d+\n$/);
   });
 
+  it('listens to the kernel from a thread, which is another file', async () => {
+    const netlink = join(import.meta.dirname, '../../packages/netlink/src/index.ts');
+    const listening = join(folder, 'listening.ts');
+    await writeFile(
+      listening,
+      `import { monitor } from ${JSON.stringify(netlink)};
+      const one = monitor(() => undefined);
+      await one.close();
+      console.log('closed');`,
+    );
+    await writeFile(join(root, 'opt/podloom/listening.mjs'), await bundle(listening), { mode: 0o755 });
+    expect(await inImage('/opt/podloom/listening.mjs')).toBe('closed\n');
+  });
+
   it('is the same byte for byte when it is built again', async () => {
     const again = join(folder, 'b.tar');
     await productImage({ out: again, name, entry });

@@ -15,6 +15,8 @@ import { dirname, join } from 'node:path';
 import { bundle } from './bundle.ts';
 
 const home = 'opt/podloom';
+/** Runs in a thread of its own, so it is a bundle of its own. */
+const monitorWorker = join(import.meta.dirname, '../../packages/netlink/src/monitor/worker.ts');
 
 export async function productImage(options: {
   readonly out: string;
@@ -32,6 +34,7 @@ export async function productImage(options: {
   ];
   const program: ImageEntry[] = [
     { path: `${home}/podloom.mjs`, text: await bundle(options.entry), mode: 0o755 },
+    { path: `${home}/monitor-worker.mjs`, text: await bundle(monitorWorker), mode: 0o644 },
     { path: 'usr/bin/podloom', link: `/${home}/podloom.mjs` },
   ];
   return ensureOciArchive({

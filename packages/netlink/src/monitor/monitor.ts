@@ -28,6 +28,9 @@ export interface Monitor<K> extends AsyncDisposable {
   close(): Promise<void>;
 }
 
+/** Beside this file; whoever bundles us into one .mjs puts the worker's own bundle beside it, under this name. */
+const workerFile = new URL(import.meta.url.endsWith('.mjs') ? './monitor-worker.mjs' : './worker.ts', import.meta.url);
+
 const EFD_CLOEXEC = 0o2000000;
 const ONE = new Uint8Array(new BigUint64Array([1n]).buffer);
 
@@ -39,7 +42,7 @@ export interface MonitorOptions {
 export function monitor<K>(listener: (event: MonitorEvent<K>) => void, options: MonitorOptions = {}): Monitor<K> {
   const wake = translating('monitor', () => libc.eventfd(EFD_CLOEXEC));
   const { port1: port, port2 } = new MessageChannel();
-  const worker = new Worker(new URL('./worker.ts', import.meta.url), {
+  const worker = new Worker(workerFile, {
     workerData: { port: port2, wake },
     transferList: [port2],
     // The thread needs neither the caller's flags nor its environment.
