@@ -1,4 +1,5 @@
 /** A message is a fixed header and attributes; as a value it is one flat object of both. */
+import { blankOf } from './blank.ts';
 import type { Struct } from './struct.ts';
 import type { Table } from './table.ts';
 import type { InOf, OutOf, Type } from './type.ts';
@@ -15,13 +16,16 @@ export interface Message<Out, In> {
   missing(r: Reader, start: number, end: number, nest: number, id: number): string | undefined;
 }
 
+/** `usual` are the attributes that the kernel always sends, where a message has many. */
 export function message<H extends Struct<unknown, unknown>, T extends Table>(
   name: string,
   header: H,
   attributes: T,
+  usual?: readonly string[],
 ): Message<OutOf<H> & OutOf<T>, InOf<H> & InOf<T>> {
   const first = (header.size + 3) & ~3;
   const h: Type<unknown, unknown> = header;
+  const blank = blankOf(usual === undefined ? [] : [...header.names, ...usual]);
   return {
     name,
     header,
@@ -32,7 +36,7 @@ export function message<H extends Struct<unknown, unknown>, T extends Table>(
       attributes.writeExcept(w, value, header.names);
     },
     read: (r, start, end) => {
-      const out = {};
+      const out = { ...blank };
       header.readInto(r, start, end, out);
       attributes.readInto(r, start + first, end, out);
       return out as OutOf<H> & OutOf<T>;

@@ -4,6 +4,7 @@
  * Decoding never throws and never looks outside its range: an attribute that the table does not know, or whose payload has a
  * length that its type does not understand, is kept in `unknown` with its number, and written back if the value is sent again.
  */
+import { blankOf } from './blank.ts';
 import type { InOf, OutOf, Type } from './type.ts';
 import { LITTLE, type Reader, type Writer } from './writer.ts';
 
@@ -64,10 +65,14 @@ export class Table<F extends Fields = Fields> implements Type<Values<F>, Inputs<
   readonly nested: boolean = true;
   readonly name: string;
   readonly fields: F;
+  readonly #skip: readonly PropertyKey[];
+  readonly #blank: Bag;
   readonly #byId: (Compiled | undefined)[] = [];
   readonly #byKey = new Map<string, Compiled>();
 
-  constructor(name: string, fields: F, skip: readonly (keyof F)[] = []) {
+  constructor(name: string, fields: F, skip: readonly PropertyKey[] = [], usual: readonly (keyof F & string)[] = []) {
+    this.#skip = skip;
+    this.#blank = blankOf(usual);
     this.name = name;
     this.fields = fields;
     for (const [key, { id, type, many }] of Object.entries(fields)) {
@@ -84,6 +89,11 @@ export class Table<F extends Fields = Fields> implements Type<Values<F>, Inputs<
   /** The same table for those who do not want some attributes: they are not decoded at all, which is quick. */
   without(...keys: (keyof F)[]): Table<F> {
     return new Table(this.name, this.fields, keys);
+  }
+
+  /** The same table for a large nest of which the kernel always sends these attributes; see `blankOf`. */
+  usually(...keys: (keyof F & string)[]): Table<F> {
+    return new Table(this.name, this.fields, this.#skip, keys);
   }
 
   write(w: Writer, value: Inputs<F>): void {
@@ -113,7 +123,7 @@ export class Table<F extends Fields = Fields> implements Type<Values<F>, Inputs<
   }
 
   read(r: Reader, start: number, end: number): Values<F> {
-    const out: Bag = {};
+    const out: Bag = { ...this.#blank };
     this.readInto(r, start, end, out);
     return out as Values<F>;
   }

@@ -64,13 +64,14 @@ export const linkStats = struct(
 /** Filled below: a veth holds a link message, which holds this. */
 export const kinds: Record<string, Type<unknown, unknown>> = { ...linkKinds };
 
-const linkinfo = table('linkinfo', {
+const linkinfoFields = {
   kind: attr(1, text),
   data: attr(2, select<object>('kind', kinds)),
   xstats: attr(3, bytes),
   portKind: attr(4, text),
   port: attr(5, select<object>('portKind', portKinds)),
-});
+};
+const linkinfo = table('linkinfo', linkinfoFields);
 
 const afSpec = table('afSpec', {
   inet: attr(2, table('inet', { conf: attr(1, packed(u32)) })),
@@ -170,11 +171,42 @@ export const linkAttributes = table('link', {
 
 export const linkMessage = message('link', linkHeader, linkAttributes);
 
-/** Without what is large and seldom wanted; most of a dump's bytes are these. */
+/** Without what is large and seldom wanted: most of a dump's bytes, and most of the time to decode it. */
+const briefPort = portKinds.bridge
+  .without(
+  'rootId',
+  'bridgeId',
+  'designatedPort',
+  'designatedCost',
+  'topologyChangeAck',
+  'configPending',
+  'messageAgeTimer',
+  'forwardDelayTimer',
+  'holdTimer',
+)
+  .usually('state', 'priority', 'cost', 'hairpin', 'guard', 'rootBlock', 'fastLeave', 'learning', 'flood', 'proxyArp', 'proxyArpWifi',
+    'id', 'number', 'mcastFlood', 'mcastToUnicast', 'vlanTunnel', 'bcastFlood', 'groupFwdMask', 'neighSuppress', 'isolated', 'locked');
+const briefLinkinfo = table('linkinfo', {
+  ...linkinfoFields,
+  port: attr(5, select<object>('portKind', { ...portKinds, bridge: briefPort })),
+});
+const usualAttributes = `name txqlen operstate linkmode mtu minMtu maxMtu group promiscuity allmulti numTxQueues numRxQueues gsoMaxSegs
+  gsoMaxSize groMaxSize tsoMaxSize tsoMaxSegs carrier qdisc carrierChanges carrierUpCount carrierDownCount protoDown address broadcast
+  up`.split(/\s+/);
+
 export const briefLinkMessage = message(
   'link',
   linkHeader,
-  linkAttributes.without('stats', 'stats32', 'afSpec', 'hardwareMap', 'xdp', 'devlinkPort', 'dpllPin'),
+  table('link', { ...linkAttributes.fields, linkinfo: attr(18, briefLinkinfo) }).without(
+    'stats',
+    'stats32',
+    'afSpec',
+    'hardwareMap',
+    'xdp',
+    'devlinkPort',
+    'dpllPin',
+  ),
+  usualAttributes,
 );
 
 /** The other end: a link message as an attribute, header and all. */

@@ -201,7 +201,7 @@ export function linkFamily(channel: Channel) {
 export interface ListLinks {
   readonly master?: LinkRef;
   readonly kind?: string;
-  /** With `stats`, `afSpec` and `xdp`: three quarters of the bytes, so only when asked for. */
+  /** With `stats`, `afSpec`, `xdp` and a bridge port's spanning tree: three quarters of the bytes, so only when asked for. */
   readonly details?: boolean;
 }
 
