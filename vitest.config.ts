@@ -5,7 +5,7 @@
 import { defineConfig } from 'vitest/config';
 
 const special = ['node', 'api', 'cluster', 'kernel', 'chaos'] as const;
-const roots = ['packages/*/src', 'test', 'tools', 'deploy', 'examples'];
+const roots = ['packages/*/src', 'test', 'tools', 'deploy', 'bench'];
 const files = (suffix: string) => roots.map((root) => `${root}/**/*${suffix}.test.ts`);
 
 export default defineConfig({
@@ -20,7 +20,7 @@ export default defineConfig({
           isolate: false,
         },
       },
-      { test: { name: 'node', include: files('.node'), pool: 'forks', testTimeout: 60_000, hookTimeout: 60_000 } },
+      { test: { name: 'node', include: files('.node'), pool: 'forks', testTimeout: 120_000, hookTimeout: 180_000 } },
       {
         test: {
           name: 'api',

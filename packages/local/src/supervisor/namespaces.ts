@@ -90,6 +90,8 @@ async function connectNode(plan: ClusterPlan, node: NodePlan, pid: number): Prom
     'link set lo up',
     `address add ${node.address}/24 dev eth0`,
     'link set eth0 up',
+    // Nothing answers there; but a packet to a service must have a way before kube-proxy gets to change where it goes.
+    `route add default via ${plan.controlAddress}`,
     ...plan.members
       .filter((other) => other.name !== node.name)
       .map((other) => `route add ${other.podRange} via ${other.address}`),
