@@ -174,23 +174,45 @@ export const linkMessage = message('link', linkHeader, linkAttributes);
 /** Without what is large and seldom wanted: most of a dump's bytes, and most of the time to decode it. */
 const briefPort = portKinds.bridge
   .without(
-  'rootId',
-  'bridgeId',
-  'designatedPort',
-  'designatedCost',
-  'topologyChangeAck',
-  'configPending',
-  'messageAgeTimer',
-  'forwardDelayTimer',
-  'holdTimer',
-)
-  .usually('state', 'priority', 'cost', 'hairpin', 'guard', 'rootBlock', 'fastLeave', 'learning', 'flood', 'proxyArp', 'proxyArpWifi',
-    'id', 'number', 'mcastFlood', 'mcastToUnicast', 'vlanTunnel', 'bcastFlood', 'groupFwdMask', 'neighSuppress', 'isolated', 'locked');
+    'rootId',
+    'bridgeId',
+    'designatedPort',
+    'designatedCost',
+    'topologyChangeAck',
+    'configPending',
+    'messageAgeTimer',
+    'forwardDelayTimer',
+    'holdTimer',
+  )
+  .usually(
+    'state',
+    'priority',
+    'cost',
+    'hairpin',
+    'guard',
+    'rootBlock',
+    'fastLeave',
+    'learning',
+    'flood',
+    'proxyArp',
+    'proxyArpWifi',
+    'id',
+    'number',
+    'mcastFlood',
+    'mcastToUnicast',
+    'vlanTunnel',
+    'bcastFlood',
+    'groupFwdMask',
+    'neighSuppress',
+    'isolated',
+    'locked',
+  );
 const briefLinkinfo = table('linkinfo', {
   ...linkinfoFields,
   port: attr(5, select<object>('portKind', { ...portKinds, bridge: briefPort })),
 });
-const usualAttributes = `name txqlen operstate linkmode mtu minMtu maxMtu group promiscuity allmulti numTxQueues numRxQueues gsoMaxSegs
+const usualAttributes =
+  `name txqlen operstate linkmode mtu minMtu maxMtu group promiscuity allmulti numTxQueues numRxQueues gsoMaxSegs
   gsoMaxSize groMaxSize tsoMaxSize tsoMaxSegs carrier qdisc carrierChanges carrierUpCount carrierDownCount protoDown address broadcast
   up`.split(/\s+/);
 
