@@ -1,33 +1,94 @@
 /**
- * `make up`: the private cluster, then our kinds on it, then what to type next. Everything here can be repeated; a second run finds
- * most of it done.
+ * `make up`: the private cluster, the product on it, the first example in it, and what to type next. Everything here can be repeated; a
+ * second run finds most of it done.
  */
-import { execFileSync } from 'node:child_process';
-import { join } from 'node:path';
-import { binaries, clusterUp } from '@podloom/local';
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 import { progressOn } from '@podloom/cli';
+import { binaries, clusterLoad, clusterUp } from '@podloom/local';
+import { installChart } from './deploy.ts';
 
+const root = join(import.meta.dirname, '..');
+const namespace = 'cnf-test';
+const execute = promisify(execFile);
 const startedAt = performance.now();
 const progress = progressOn(process.stderr);
-const cluster = await clusterUp({ progress: progress.tell }).finally(progress.end);
-const built = await binaries();
-const kubectl = built.path('kubectl');
+const step = (text: string): void => progress.tell({ kind: 'step', text });
 
-run(['apply', '--server-side', '--filename', join(import.meta.dirname, '../deploy/chart/templates/crds')]);
-run(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
-const kinds = run(['get', 'crd', '--output=name']).trim().split('\n');
+try {
+  await up();
+} catch (error) {
+  progress.end();
+  console.error(`up: ${error instanceof Error ? error.message : String(error)}`);
+  process.exitCode = 1;
+}
 
-console.log(run(['get', 'nodes', '--output=wide']));
-console.log(`${kinds.length} kinds established. It took ${((performance.now() - startedAt) / 1000).toFixed(1)} s.`);
-console.log(`
+async function up(): Promise<void> {
+  const cluster = await clusterUp({ progress: progress.tell });
+  const built = await binaries({ progress: progress.tell });
+  const kubectl = (...args: string[]) => run(built.path('kubectl'), ['--kubeconfig', cluster.kubeconfig, ...args]);
+  const inNamespace = (...args: string[]) => kubectl('--namespace', namespace, ...args);
+
+  step('Making the images');
+  await run(process.execPath, ['deploy/image/build.ts']);
+  const [product, tools] = ['podloom-image.tar', 'tools-image.tar'].map(archiveOf);
+  step('Putting the images on the nodes');
+  for (const archive of [product!, tools!]) await clusterLoad({ name: cluster.name, archive: archive.file });
+  step('Installing Podloom with Helm');
+  const set = { 'sampleDeployment.image': tools!.name };
+  await installChart({ kubeconfig: cluster.kubeconfig, image: product!.name, digest: product!.digest, set });
+
+  step('Applying examples/podconfig and waiting until it is configured');
+  await kubectl('apply', '--filename', 'examples/podconfig/podconfig.yaml');
+  await inNamespace('wait', '--for=jsonpath={.status.phase}=configured', 'podconfig', '--all', '--timeout=120s');
+  const pods = (await inNamespace('get', 'podnetworks', '--output=jsonpath={.items[*].metadata.name}')).split(' ');
+  const tookUp = performance.now() - startedAt;
+  progress.end();
+
+  console.log(await kubectl('get', 'nodes'));
+  for (const pod of pods) console.log(`${pod}\n${await inNamespace('exec', pod, '--', 'ip', '-brief', 'address')}`);
+  const [first = '', second = ''] = pods;
+  for (const address of await addressesToReach(inNamespace, second)) {
+    const answer = await inNamespace('exec', first, '--', 'ping', '-c', '1', '-W', '5', address);
+    console.log(`${first} → ${address}: ${/time=.*/.exec(answer)?.[0] ?? 'answered'}`);
+  }
+  console.log(
+    `\n${await run(process.execPath, ['packages/cli/src/main.ts', 'show', first, '-n', namespace, '--kubeconfig', cluster.kubeconfig])}`,
+  );
+  console.log(`Configured after ${seconds(tookUp)}, all shown after ${seconds(performance.now() - startedAt)}.`);
+  console.log(`
 To go on:
 
-  export KUBECONFIG=${cluster.kubeconfig} PATH=$PATH:${join(kubectl, '..')}
-  kubectl explain podconfig.spec.networkAttachments
-  ./podloom cluster status
-  make down
+  export KUBECONFIG=${cluster.kubeconfig} PATH=$PATH:${dirname(built.path('kubectl'))}
+  kubectl -n ${namespace} get podconfigs,podnetworks,ippools       # what was asked for, what is, who has which address
+  ./podloom plan -n ${namespace} -f examples/podconfig/podconfig.yaml   # edit it first: shows the kernel changes before they happen
+  kubectl -n ${namespace} delete podconfig --all                   # and all of it is gone; make down removes the cluster
 `);
+}
 
-function run(args: string[]): string {
-  return execFileSync(kubectl, ['--kubeconfig', cluster.kubeconfig, ...args], { encoding: 'utf8' });
+function seconds(ms: number): string {
+  return `${(ms / 1000).toFixed(1)} s`;
+}
+
+/** The gateways, and what the other pod has, over every network. */
+async function addressesToReach(inNamespace: (...args: string[]) => Promise<string>, pod: string): Promise<string[]> {
+  const path = '{range .spec.interfaces[*]}{.bridge.gateways[*]}{" "}{.addresses[*]}{" "}{end}';
+  const addresses = await inNamespace('get', 'podnetwork', pod, `--output=jsonpath=${path}`);
+  return addresses
+    .split(' ')
+    .filter(Boolean)
+    .map((address) => address.replace(/\/.*/, ''));
+}
+
+function archiveOf(file: string): { file: string; name: string; digest: string } {
+  const path = join(root, 'dist', file);
+  const { name, digest } = JSON.parse(readFileSync(`${path}.json`, 'utf8')) as { name: string; digest: string };
+  return { file: path, name, digest };
+}
+
+async function run(program: string, args: string[]): Promise<string> {
+  const { stdout } = await execute(program, args, { cwd: root, maxBuffer: 64 << 20 });
+  return stdout;
 }
