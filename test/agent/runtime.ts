@@ -18,6 +18,8 @@ export interface Runtime extends AsyncDisposable {
   readonly cri: CriClient;
   /** A pod with an eth0 that the node's CNI made. Returns the process of its container. */
   start(podUid: string): number;
+  /** A pod of the host network. */
+  startOnNode(podUid: string): void;
   restartContainer(podUid: string): Promise<number>;
   /** The sandbox dies and another takes its place. */
   recreate(podUid: string): Promise<void>;
@@ -25,19 +27,14 @@ export interface Runtime extends AsyncDisposable {
   netns(podUid: string): Netns;
 }
 
-const started = 1;
-
 export function runtime(node: Netns): Runtime {
   const pods = new Map<string, Sandbox>();
   const listeners = new Set<(event: CriEvent) => void>();
   let count = 0;
 
-  const tell = (podUid: string, { id }: Sandbox): void => {
-    for (const hear of listeners) hear({ podUid, sandboxId: id, containerId: `${id}-c`, type: started });
+  const tell = (podUid: string, what: CriEvent['what']): void => {
+    for (const hear of listeners) hear({ podUid, what });
   };
-  const sleepIn = (netns: Netns): ChildProcess =>
-    netns.run(() => spawn('sleep', ['infinity'], { stdio: 'ignore' }) as ChildProcess & { then?: never });
-
   function start(podUid: string): number {
     count += 1;
     using made = open({ create: true });
@@ -49,8 +46,13 @@ export function runtime(node: Netns): Runtime {
     netns.address.add({ link: 'eth0', address: `10.244.0.${(count % 250) + 2}/24` });
     const sandbox = { id: `sandbox-${count}`, netns, pause, container: sleepIn(netns) };
     pods.set(podUid, sandbox);
-    tell(podUid, sandbox);
+    tell(podUid, 'containerStarted');
     return sandbox.container.pid!;
+  }
+  function startOnNode(podUid: string): void {
+    count += 1;
+    const [pause, container] = [sleepIn(node), sleepIn(node)];
+    pods.set(podUid, { id: `sandbox-${count}`, netns: open({ pid: pause.pid! }), pause, container });
   }
   async function stop(podUid: string): Promise<void> {
     const sandbox = pods.get(podUid);
@@ -58,32 +60,26 @@ export function runtime(node: Netns): Runtime {
     pods.delete(podUid);
     await Promise.all([end(sandbox.container), end(sandbox.pause)]);
     sandbox.netns.close();
-    tell(podUid, sandbox);
+    tell(podUid, 'sandboxRemoved');
   }
   const mustHave = (podUid: string): Sandbox => {
     const found = pods.get(podUid);
     if (!found) throw new Error(`There is no pod ${podUid}`);
     return found;
   };
-  const sandboxOf = (podUid: string, { id }: Sandbox) => ({
-    $typeName: 'runtime.v1.PodSandbox' as const,
-    id,
-    state: 0,
-    createdAt: BigInt(id.slice(8)),
-    metadata: { $typeName: 'runtime.v1.PodSandboxMetadata' as const, uid: podUid, name: podUid, namespace: 'test' },
-  });
   const chosen = (podUid: string | undefined): [string, Sandbox][] =>
     [...pods].filter(([uid]) => podUid === undefined || uid === podUid);
 
   return {
     start,
+    startOnNode,
     stop,
     netns: (podUid) => mustHave(podUid).netns,
     async restartContainer(podUid) {
       const sandbox = mustHave(podUid);
       await end(sandbox.container);
       sandbox.container = sleepIn(sandbox.netns);
-      tell(podUid, sandbox);
+      tell(podUid, 'containerStarted');
       return sandbox.container.pid!;
     },
     async recreate(podUid) {
@@ -92,16 +88,13 @@ export function runtime(node: Netns): Runtime {
     },
     cri: {
       version: () => Promise.resolve('stand-in'),
-      sandboxes: (podUid) => Promise.resolve(chosen(podUid).map(([uid, sandbox]) => sandboxOf(uid, sandbox))),
+      sandboxes: (podUid) =>
+        Promise.resolve(
+          chosen(podUid).map(([uid, { id }]) => ({ id, podUid: uid, isReady: true, createdAt: BigInt(id.slice(8)) })),
+        ),
       containers: (podUid) =>
         Promise.resolve(
-          chosen(podUid).map(([, { id }]) => ({
-            $typeName: 'runtime.v1.Container' as const,
-            id: `${id}-c`,
-            podSandboxId: id,
-            state: 1,
-            createdAt: 1n,
-          })),
+          chosen(podUid).map(([, { id }]) => ({ id: `${id}-c`, sandboxId: id, isRunning: true, createdAt: 1n })),
         ),
       sandboxPid: (id) => Promise.resolve([...pods.values()].find((one) => one.id === id)?.pause.pid),
       containerPid: (id) => Promise.resolve([...pods.values()].find((one) => `${one.id}-c` === id)?.container.pid),
@@ -118,6 +111,9 @@ export function runtime(node: Netns): Runtime {
     },
   };
 }
+
+const sleepIn = (netns: Netns): ChildProcess =>
+  netns.run(() => spawn('sleep', ['infinity'], { stdio: 'ignore' }) as ChildProcess & { then?: never });
 
 async function end(process: ChildProcess): Promise<void> {
   if (process.exitCode !== null || process.signalCode !== null) return;

@@ -22,7 +22,7 @@ import { podFinder } from './cri/finder.ts';
 import { followRuntime } from './cri/follow.ts';
 import { findCriSocket } from './cri/socket.ts';
 import { driftGuard } from './drift/judge.ts';
-import { driftListener, nodeName as nodeKey } from './drift/listener.ts';
+import { driftListener, nodeName as nodeKey, nodeTopics } from './drift/listener.ts';
 import { agentMetrics } from './metrics.ts';
 import { nodeView } from './observe/node.ts';
 import { knocks } from './reconcile/knocks.ts';
@@ -69,6 +69,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
   const finder = podFinder(cri);
   const view = nodeView(node);
   const ports = new Map<string, ObjectKey>();
+  const failed = new Set<ObjectKey>();
   const measure = agentMetrics(metrics, cache, clock);
   const events = startEvents({
     client,
@@ -85,6 +86,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     run: () => {
       try {
         tidyNode(cache.list(), { netns: node, view, log });
+        lookAtFailed();
         return Promise.resolve('done');
       } catch (error) {
         log.warn({ err: error }, 'Could not tidy the node, will retry');
@@ -96,13 +98,23 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
   const tidy = (): void => {
     if (cache.isSynced) tidying.add('node');
   };
+  const knockAt = (isMeant: (network: PodNetwork) => boolean): void => {
+    for (const network of cache.list()) if (isMeant(network)) doors.knock(keyOf(network));
+  };
+  const lookAtFailed = (): void => failed.forEach((key) => doors.knock(key));
   const listening = monitor<string>(
     driftListener({
       view,
       ports,
-      tidy,
       look: (key) => doors.knock(key),
-      lookAtAll: () => cache.list().forEach((network) => doors.knock(keyOf(network))),
+      lookAtFailed,
+      lookAtBridge(device) {
+        knockAt(({ spec }) =>
+          spec.interfaces.some(({ bridge }) => bridge && (device ?? bridge.device) === bridge.device),
+        );
+        // A pod's plan adds what its bridge lacks; only the node's takes away what it should not have.
+        if (settings.driftPolicy === 'repair') tidy();
+      },
       gone(key) {
         served.close(key);
         doors.knock(key);
@@ -121,9 +133,10 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     events,
     clock,
     ports,
+    failed,
     tidy,
     attached: (key, steps) => measure.attached(key, steps),
-    failed: (reason) => measure.failed(reason),
+    countFailure: (reason) => measure.failed(reason),
   };
   const remembered = new Map<ObjectKey, PrimaryLinkState>();
   cache.subscribe(({ key, old, now }) => {
@@ -148,7 +161,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
   });
 
   try {
-    listening.add(nodeKey, node, ['link', 'address', 'route']);
+    listening.add(nodeKey, node, nodeTopics);
     if (settings.port !== 0) {
       const ready = { podnetworks: () => serving.isReady || 'The PodNetworks of this node are not known yet' };
       await startServer({ port: settings.port, health: {}, ready, metrics, log, signal });

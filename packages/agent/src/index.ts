@@ -2,7 +2,7 @@
 export { runAgent } from './agent.ts';
 export type { AgentDeps } from './agent.ts';
 export { connectCri } from './cri/client.ts';
-export type { CriClient, CriEvent } from './cri/client.ts';
+export type { CriClient, CriContainer, CriEvent, CriSandbox } from './cri/client.ts';
 export { podFinder } from './cri/finder.ts';
 export type { PodFinder, PodProcess } from './cri/finder.ts';
 export { findCriSocket } from './cri/socket.ts';

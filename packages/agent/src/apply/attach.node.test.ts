@@ -176,7 +176,9 @@ describe('the port filter', () => {
     serve(world, b);
     expect(ping(world, 0, '192.168.100.3')).toBe(true);
     world.pods[0]!.address.add({ link: 'pc011', address: '192.168.100.77/24' });
-    expect(() => tool(world.pods[0]!, 'ping', '-I', '192.168.100.77', '-c', '1', '-W', '1', '192.168.100.3')).toThrow();
+    expect(() => tool(world.pods[0]!, 'ping', '-I', '192.168.100.77', '-c', '1', '-W', '1', '192.168.100.3')).toThrow(
+      'Command failed',
+    );
     world.pods[0]!.address.delete({ link: 'pc011', address: '192.168.100.77/24' });
     world.pods[0]!.link.set('pc011', { address: deriveMac('else', '192.168.100.9') });
     expect(ping(world, 0, '192.168.100.3')).toBe(false);

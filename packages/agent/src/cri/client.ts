@@ -14,10 +14,10 @@ import {
 import { Client, type ServiceError, credentials, status as codes } from '@grpc/grpc-js';
 import { Unavailable } from '@podloom/api';
 import {
-  type Container,
   type ContainerEventResponse,
   ContainerEventResponseSchema,
-  type ContainerEventType,
+  ContainerEventType,
+  ContainerState,
   ContainerStatusRequestSchema,
   ContainerStatusResponseSchema,
   GetEventsRequestSchema,
@@ -25,7 +25,7 @@ import {
   ListContainersResponseSchema,
   ListPodSandboxRequestSchema,
   ListPodSandboxResponseSchema,
-  type PodSandbox,
+  PodSandboxState,
   PodSandboxStatusRequestSchema,
   PodSandboxStatusResponseSchema,
   RuntimeService,
@@ -33,19 +33,31 @@ import {
   VersionResponseSchema,
 } from './gen/cri_pb.ts';
 
+export interface CriSandbox {
+  readonly id: string;
+  readonly podUid: string;
+  readonly isReady: boolean;
+  /** Nanoseconds since 1970. */
+  readonly createdAt: bigint;
+}
+
+export interface CriContainer {
+  readonly id: string;
+  readonly sandboxId: string;
+  readonly isRunning: boolean;
+  readonly createdAt: bigint;
+}
+
 export interface CriEvent {
   readonly podUid: string;
-  readonly sandboxId: string;
-  /** The sandbox's own id where the event is about the sandbox itself. */
-  readonly containerId: string;
-  readonly type: ContainerEventType;
+  readonly what: 'containerStarted' | 'sandboxRemoved' | 'other';
 }
 
 export interface CriClient {
   version(): Promise<string>;
   /** Of one pod, or all. */
-  sandboxes(podUid?: string): Promise<PodSandbox[]>;
-  containers(podUid?: string): Promise<Container[]>;
+  sandboxes(podUid?: string): Promise<CriSandbox[]>;
+  containers(podUid?: string): Promise<CriContainer[]>;
   /** Process of the sandbox, 0 where it has none; undefined when there is no such sandbox. */
   sandboxPid(id: string): Promise<number | undefined>;
   /** Process of the container, 0 once it ended; undefined when there is no such container. */
@@ -95,13 +107,32 @@ export function connectCri(socket: string): CriClient {
       return `${runtimeName} ${runtimeVersion}`;
     },
     async sandboxes(podUid) {
-      const filter = podUid === undefined ? {} : { filter: { labelSelector: { [podUidLabel]: podUid } } };
-      return (await call('ListPodSandbox', ListPodSandboxRequestSchema, ListPodSandboxResponseSchema, filter)).items;
+      const { items } = await call(
+        'ListPodSandbox',
+        ListPodSandboxRequestSchema,
+        ListPodSandboxResponseSchema,
+        ofPod(podUid),
+      );
+      return items.map(({ id, metadata, state, createdAt }) => ({
+        id,
+        podUid: metadata?.uid ?? '',
+        isReady: state === PodSandboxState.SANDBOX_READY,
+        createdAt,
+      }));
     },
     async containers(podUid) {
-      const filter = podUid === undefined ? {} : { filter: { labelSelector: { [podUidLabel]: podUid } } };
-      return (await call('ListContainers', ListContainersRequestSchema, ListContainersResponseSchema, filter))
-        .containers;
+      const { containers } = await call(
+        'ListContainers',
+        ListContainersRequestSchema,
+        ListContainersResponseSchema,
+        ofPod(podUid),
+      );
+      return containers.map(({ id, podSandboxId, state, createdAt }) => ({
+        id,
+        sandboxId: podSandboxId,
+        isRunning: state === ContainerState.CONTAINER_RUNNING,
+        createdAt,
+      }));
     },
     sandboxPid: (podSandboxId) =>
       pidOf(
@@ -129,9 +160,7 @@ export function connectCri(socket: string): CriClient {
         signal.addEventListener('abort', stop, { once: true });
         stream.on('data', (event: ContainerEventResponse) => {
           const podUid = event.podSandboxStatus?.metadata?.uid;
-          if (podUid === undefined) return;
-          const { containerId, containerEventType: type } = event;
-          listener({ podUid, sandboxId: event.podSandboxStatus?.id ?? '', containerId, type });
+          if (podUid !== undefined) listener({ podUid, what: meaning(event) });
         });
         const end = (error?: ServiceError): void => {
           signal.removeEventListener('abort', stop);
@@ -144,6 +173,16 @@ export function connectCri(socket: string): CriClient {
     },
     close: () => client.close(),
   };
+}
+
+const ofPod = (podUid: string | undefined): { filter?: { labelSelector: Record<string, string> } } =>
+  podUid === undefined ? {} : { filter: { labelSelector: { [podUidLabel]: podUid } } };
+
+/** An event about the sandbox itself has its id as that of the container. */
+function meaning({ containerId, containerEventType, podSandboxStatus }: ContainerEventResponse): CriEvent['what'] {
+  const isSandbox = containerId === podSandboxStatus?.id;
+  if (containerEventType === ContainerEventType.CONTAINER_STARTED_EVENT && !isSandbox) return 'containerStarted';
+  return containerEventType === ContainerEventType.CONTAINER_DELETED_EVENT && isSandbox ? 'sandboxRemoved' : 'other';
 }
 
 class NoSuch extends Unavailable {}

@@ -7,7 +7,6 @@
  */
 import { statSync } from 'node:fs';
 import type { CriClient } from './client.ts';
-import { ContainerState, PodSandboxState } from './gen/cri_pb.ts';
 
 export interface PodProcess {
   readonly sandboxId: string;
@@ -48,12 +47,10 @@ export function podFinder(
 
   async function ask(podUid: string): Promise<PodProcess | undefined> {
     const [sandboxes, containers] = await Promise.all([cri.sandboxes(podUid), cri.containers(podUid)]);
-    const [sandbox] = sandboxes
-      .filter(({ state }) => state === PodSandboxState.SANDBOX_READY)
-      .toSorted((a, b) => Number(b.createdAt - a.createdAt));
+    const [sandbox] = sandboxes.filter(({ isReady }) => isReady).toSorted((a, b) => Number(b.createdAt - a.createdAt));
     if (!sandbox) return undefined;
     const [container] = containers
-      .filter((one) => one.podSandboxId === sandbox.id && one.state === ContainerState.CONTAINER_RUNNING)
+      .filter((one) => one.sandboxId === sandbox.id && one.isRunning)
       .toSorted((a, b) => Number(a.createdAt - b.createdAt));
     const [sandboxPid, containerPid] = await Promise.all([
       cri.sandboxPid(sandbox.id),

@@ -5,7 +5,6 @@
 import { type Clock, type Log, backoffMs } from '@podloom/kube';
 import type { CriClient, CriEvent } from './client.ts';
 import type { PodFinder } from './finder.ts';
-import { ContainerEventType, PodSandboxState } from './gen/cri_pb.ts';
 
 export interface FollowOptions {
   readonly cri: CriClient;
@@ -20,10 +19,9 @@ export interface FollowOptions {
 const backoff = { minMs: 100, maxMs: 5_000 };
 
 export async function followRuntime({ cri, finder, changed, log, clock, signal }: FollowOptions): Promise<void> {
-  const hear = ({ podUid, sandboxId, containerId, type }: CriEvent): void => {
-    const isContainer = containerId !== sandboxId;
-    if (type === ContainerEventType.CONTAINER_STARTED_EVENT && isContainer) prefetch(podUid);
-    if (type === ContainerEventType.CONTAINER_DELETED_EVENT && !isContainer) finder.forget(podUid);
+  const hear = ({ podUid, what }: CriEvent): void => {
+    if (what === 'containerStarted') prefetch(podUid);
+    if (what === 'sandboxRemoved') finder.forget(podUid);
     changed(podUid);
   };
   const prefetch = (podUid: string): void => {
@@ -32,10 +30,10 @@ export async function followRuntime({ cri, finder, changed, log, clock, signal }
       .catch((error: unknown) => log.debug({ err: error, podUid }, 'Could not ask for a pod ahead of time'));
   };
   async function prefetchAll(): Promise<void> {
-    const ready = (await cri.sandboxes()).filter(({ state }) => state === PodSandboxState.SANDBOX_READY);
-    for (const { metadata } of ready) {
+    const ready = (await cri.sandboxes()).filter(({ isReady }) => isReady);
+    for (const { podUid } of ready) {
       if (signal.aborted) return;
-      if (metadata) await finder.find(metadata.uid);
+      await finder.find(podUid);
     }
     log.info({ pods: ready.length }, 'Found the pods of the container runtime');
   }

@@ -1,24 +1,30 @@
 /** From what the kernel tells of node and pods to what should be looked at again. */
-import { type ObjectKey } from '@podloom/kube';
-import type { MonitorEvent } from '@podloom/netlink';
-import { isOurs, routeProtocol } from '@podloom/network';
+import type { ObjectKey } from '@podloom/kube';
+import type { MonitorEvent, Topic } from '@podloom/netlink';
+import { type ObservedLink, isOurs, routeProtocol } from '@podloom/network';
 import type { NodeView } from '../observe/node.ts';
 
 /** The name under which the node's namespace is listened to; no PodNetwork is called so. */
 export const nodeName = '';
 
+/** What is heard of the node. Not its neighbours and forwarding entries: there are too many, and ours are read with their port. */
+export const nodeTopics: readonly Topic[] = ['link', 'address', 'route', 'rule', 'tc'];
+
 export interface ListenerOptions {
   readonly view: NodeView;
+  /** Owners of node ends, by their name. */
   readonly ports: ReadonlyMap<string, ObjectKey>;
   readonly look: (key: ObjectKey) => void;
-  readonly lookAtAll: () => void;
-  readonly tidy: () => void;
+  /** A bridge of ours is otherwise than it was; without a name, any of them may be. */
+  readonly lookAtBridge: (device?: string) => void;
+  /** Something else on the node changed: who could not be served may be now. */
+  readonly lookAtFailed: () => void;
   /** The process that held the pod's namespace ended. */
   readonly gone: (key: ObjectKey) => void;
 }
 
 export function driftListener(options: ListenerOptions): (event: MonitorEvent<string>) => void {
-  const { view, ports, look, lookAtAll, tidy, gone } = options;
+  const { view, ports, look, lookAtBridge, lookAtFailed, gone } = options;
   let isAsked = false;
 
   /** Many messages come for one change; all that are there are read before anything is done. */
@@ -27,15 +33,20 @@ export function driftListener(options: ListenerOptions): (event: MonitorEvent<st
     isAsked = true;
     setImmediate(() => {
       isAsked = false;
-      for (const { old, now } of view.refresh()) {
-        const names = [old?.name, now?.name].filter((name) => name !== undefined);
-        for (const name of names) {
-          const key = ports.get(name);
-          if (key !== undefined) look(key);
-        }
-        if ([old, now].some((link) => link && isOurs(link) && link.kind === 'bridge')) tidy();
-      }
+      const { links, routing } = view.refresh();
+      for (const { old, now } of links) hearLink(old, now);
+      if (routing) lookAtBridge();
+      if (links.length > 0) lookAtFailed();
     });
+  }
+
+  function hearLink(...states: readonly (ObservedLink | undefined)[]): void {
+    for (const link of states) {
+      if (!link || !isOurs(link)) continue;
+      const key = ports.get(link.name);
+      if (key !== undefined) look(key);
+      if (link.kind === 'bridge') lookAtBridge(link.name);
+    }
   }
 
   function hearNode(event: MonitorEvent<string>): void {
@@ -49,17 +60,27 @@ export function driftListener(options: ListenerOptions): (event: MonitorEvent<st
       case 'address':
         view.touch(event.address.index);
         break;
+      case 'qdisc':
+        view.touch(event.qdisc.index);
+        break;
+      case 'filter':
+        view.touch(event.filter.index);
+        break;
       case 'route':
         if (event.route.protocol !== routeProtocol) return;
         view.touchRouting();
         break;
+      case 'rule':
+        if (event.rule.protocol !== routeProtocol) return;
+        view.touchRouting();
+        break;
       case 'overflow':
         view.touchAll();
-        lookAtAll();
-        tidy();
-        return;
+        break;
       case 'neighbour':
       case 'fdb':
+      case 'class':
+      case 'nexthop':
       case 'gone':
       default:
         return;

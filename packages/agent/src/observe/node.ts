@@ -34,10 +34,21 @@ interface Entry {
   readonly fdb: readonly ObservedFdb[];
 }
 
-/** Ours, before and after. */
+interface Routing {
+  readonly routes: readonly ObservedRoute[];
+  readonly rules: readonly Rule[];
+}
+
+/** A link before and after. */
 export interface LinkChange {
   readonly old: ObservedLink | undefined;
   readonly now: ObservedLink | undefined;
+}
+
+export interface NodeChanges {
+  readonly links: readonly LinkChange[];
+  /** Rules or routes of ours. */
+  readonly routing: boolean;
 }
 
 export interface NodeView {
@@ -48,43 +59,49 @@ export interface NodeView {
   touchRouting(): void;
   /** Everything may have changed. */
   touchAll(): void;
-  /** Reads what was touched, and tells which links of ours are otherwise than they were. */
-  refresh(): LinkChange[];
+  /** Reads what was touched, and tells what is otherwise than it was. */
+  refresh(): NodeChanges;
 }
 
 export function nodeView(netns: Netns): NodeView {
   let entries = new Map<number, Entry>();
-  let routing: { readonly routes: readonly ObservedRoute[]; readonly rules: readonly Rule[] } | undefined;
+  let routing: Routing = { routes: [], rules: [] };
   let snapshot: ObservedNamespace | undefined;
-  let isEmpty = true;
+  let isAllTouched = true;
+  let isRoutingTouched = true;
   const touched = new Set<string | number>();
 
-  function refresh(): LinkChange[] {
-    if (isEmpty) {
-      const before = entries;
-      entries = readAll(netns);
-      isEmpty = false;
-      touched.clear();
-      snapshot = undefined;
-      return changes(before, entries);
-    }
-    if (touched.size === 0) return [];
-    const before = new Map<number, Entry>();
-    const after = new Map<number, Entry>();
-    for (const ref of touched) {
-      const index = typeof ref === 'number' ? ref : indexOf(ref);
-      const old = entries.get(index);
-      if (old) before.set(index, old);
-      const now = read(netns, ref);
-      if (now) after.set(now.link.index, now);
-      if (old && now?.link.index !== index) entries.delete(index);
-      if (now) entries.set(now.link.index, now);
-    }
+  function refreshLinks(): LinkChange[] {
+    const before = isAllTouched ? entries : new Map<number, Entry>();
+    const after = isAllTouched ? readAll(netns) : new Map<number, Entry>();
+    if (isAllTouched) entries = after;
+    else for (const ref of touched) refreshLink(ref, before, after);
+    isAllTouched = false;
     touched.clear();
-    snapshot = undefined;
     return changes(before, after);
   }
-
+  function refreshLink(ref: string | number, before: Map<number, Entry>, after: Map<number, Entry>): void {
+    const index = typeof ref === 'number' ? ref : indexOf(ref);
+    const old = entries.get(index);
+    const now = read(netns, ref);
+    if (old) before.set(index, old);
+    if (old && now?.link.index !== index) entries.delete(index);
+    if (!now) return;
+    after.set(now.link.index, now);
+    entries.set(now.link.index, now);
+  }
+  function refreshRouting(): boolean {
+    const before = JSON.stringify(routing);
+    routing = readRouting(netns);
+    isRoutingTouched = false;
+    return JSON.stringify(routing) !== before;
+  }
+  function refresh(): NodeChanges {
+    const links = isAllTouched || touched.size > 0 ? refreshLinks() : [];
+    const isOther = isRoutingTouched && refreshRouting();
+    if (links.length > 0 || isOther) snapshot = undefined;
+    return { links, routing: isOther };
+  }
   const indexOf = (name: string): number =>
     [...entries.values()].find(({ link }) => link.name === name)?.link.index ?? -1;
 
@@ -92,10 +109,6 @@ export function nodeView(netns: Netns): NodeView {
     refresh,
     current() {
       refresh();
-      if (!routing) {
-        routing = readRouting(netns);
-        snapshot = undefined;
-      }
       const all = [...entries.values()];
       snapshot ??= {
         links: all.map(({ link }) => link),
@@ -109,11 +122,11 @@ export function nodeView(netns: Netns): NodeView {
     },
     touch: (link) => void touched.add(link),
     touchRouting() {
-      routing = undefined;
+      isRoutingTouched = true;
     },
     touchAll() {
-      isEmpty = true;
-      routing = undefined;
+      isAllTouched = true;
+      isRoutingTouched = true;
     },
   };
 }
@@ -121,8 +134,7 @@ export function nodeView(netns: Netns): NodeView {
 function changes(before: ReadonlyMap<number, Entry>, after: ReadonlyMap<number, Entry>): LinkChange[] {
   return [...new Set([...before.keys(), ...after.keys()])].flatMap((index) => {
     const [old, now] = [before.get(index), after.get(index)];
-    const isOur = (old && isOurs(old.link)) || (now && isOurs(now.link));
-    return isOur && JSON.stringify(old) !== JSON.stringify(now) ? [{ old: old?.link, now: now?.link }] : [];
+    return JSON.stringify(old) !== JSON.stringify(now) ? [{ old: old?.link, now: now?.link }] : [];
   });
 }
 
@@ -194,7 +206,7 @@ function toObservedFdb({ index, lladdr, flags, state }: Neighbour): ObservedFdb[
   return [{ link: index, mac: lladdr, pinned: (flags & neighbourFlags.sticky) !== 0 }];
 }
 
-function readRouting(netns: Netns): { readonly routes: readonly ObservedRoute[]; readonly rules: readonly Rule[] } {
+function readRouting(netns: Netns): Routing {
   return {
     routes: observeRoutes(netns.route.list({ protocol: routeProtocol })),
     rules: netns.rule

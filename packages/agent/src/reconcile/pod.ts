@@ -38,11 +38,13 @@ export interface PodDeps {
   readonly clock: Clock;
   /** Names of node ends, so that news of a link leads to its PodNetwork. */
   readonly ports: Map<string, ObjectKey>;
+  /** Who could not be served as declared. */
+  readonly failed: Set<ObjectKey>;
   /** The node should be tidied: something that may have been the last of its kind is gone. */
   readonly tidy: () => void;
   /** The kernel is as declared: steps that it took. */
   readonly attached: (key: ObjectKey, steps: number) => void;
-  readonly failed: (reason: string) => void;
+  readonly countFailure: (reason: string) => void;
 }
 
 /** A pod without sandbox is looked at when the runtime says that one came; this is for runtimes that say nothing. */
@@ -99,6 +101,8 @@ function attach(network: PodNetwork, process: PodProcess | undefined, deps: PodD
   const problems = problemsOf(plan, outcome, drift, isHostNetwork);
   const status = statusOf({ network, old, plan, ...problems, podPid: pod ? pid : old?.podPid, nowMs: clock.now() });
   tell(network, old, status, deps);
+  if (status.interfaces?.some(({ state }) => state === 'Failed')) deps.failed.add(key);
+  else deps.failed.delete(key);
   if (outcome.failed.size + outcome.errors.length === 0) deps.attached(key, steps.length);
   return {
     status,
@@ -170,7 +174,7 @@ function tell(
   network: PodNetwork,
   old: PodNetworkStatus | undefined,
   now: PodNetworkStatus,
-  { events, failed }: PodDeps,
+  { events, countFailure }: PodDeps,
 ): void {
   const { name, namespace } = network.metadata;
   const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace, uid: network.spec.podUid } };
@@ -178,7 +182,7 @@ function tell(
     if (state !== 'Failed') continue;
     const known = old?.interfaces?.find((entry) => entry.key === key);
     if (known?.state === state && known.reason === reason && known.message === message) continue;
-    failed(reason);
+    countFailure(reason);
     for (const object of [network, pod]) events.warning(object, reason, `${key}: ${message}`);
   }
 }
@@ -206,6 +210,7 @@ export function releasePod(
       log.info({ pod: key }, 'Restored the primary link of a Pod');
     }
     deps.served.close(key);
+    deps.failed.delete(key);
     for (const [port, owner] of deps.ports) if (owner === key) deps.ports.delete(port);
     deps.tidy();
     return done;

@@ -13,7 +13,7 @@ function shapeOf({ links, addresses, routes, rules, filters, fdb }: ObservedName
     foreign: sorted(
       links.filter(({ group }) => group === 0).map(({ name, kind, mtuBytes, up }) => [name, kind, mtuBytes, up]),
     ),
-    links: sorted(ours.map(({ index: _, peerIndex: __, master, ...rest }) => [rest, named(master)])),
+    links: sorted(ours.map((link) => [{ ...link, index: 0, peerIndex: 0, master: named(link.master) }])),
     addresses: sorted(
       addresses.filter(({ address }) => !address.startsWith('fe80')).map(({ link, address }) => [named(link), address]),
     ),
