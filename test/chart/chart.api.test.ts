@@ -14,6 +14,12 @@ beforeAll(async () => {
 });
 afterAll(() => installed?.stop());
 
+const rulesOf = async (name: string) => (await installed.get<ClusterRole>(`clusterrole/${name}`)).rules ?? [];
+const select = (label: string) =>
+  installed.get<{ items: ClusterRole[] }>('clusterroles', '-l', `app.kubernetes.io/part-of=podloom,${label}`);
+const names = (pod: { containers: { env?: { name: string }[] }[] } | undefined) =>
+  pod?.containers.flatMap(({ env }) => env?.map(({ name }) => name) ?? []) ?? [];
+const known = (rows: readonly { env: string }[]) => rows.map(({ env }) => env);
 const template = (...args: string[]) =>
   installed.helm(['template', 'podloom', chart, '-n', namespace, '--kube-version=1.36.0', ...args]);
 
@@ -44,7 +50,7 @@ describe('the values', () => {
     );
     expect(sections.length).toBeGreaterThan(5);
     for (const { line, before, after } of sections) {
-      expect(`${before}\n${after}`, line).toMatch(/^\s*#/m);
+      expect(`${before}\n${line}\n${after}`).toMatch(/^\s*#/m);
     }
   });
 
@@ -75,9 +81,6 @@ describe('the processes', () => {
   it('are given only settings that they know', async () => {
     const operator = await installed.get<Deployment>('deployment/podloom-operator', '-n', namespace);
     const agent = await installed.get<DaemonSet>('daemonset/podloom-agent', '-n', namespace);
-    const names = (pod: { containers: { env?: { name: string }[] }[] } | undefined) =>
-      pod?.containers.flatMap(({ env }) => env?.map(({ name }) => name) ?? []) ?? [];
-    const known = (rows: readonly { env: string }[]) => rows.map(({ env }) => env);
     expect(known(operatorSettings.rows)).toEqual(expect.arrayContaining(names(operator.spec?.template.spec)));
     expect(known(agentSettings.rows)).toEqual(expect.arrayContaining(names(agent.spec?.template.spec)));
     expect(names(agent.spec?.template.spec)).toContain('NODE_NAME');
@@ -118,8 +121,6 @@ describe('the processes', () => {
 });
 
 describe('the roles', () => {
-  const rulesOf = async (name: string) => (await installed.get<ClusterRole>(`clusterrole/${name}`)).rules ?? [];
-
   it('let an agent read PodNetworks, write their status and tell events', async () => {
     expect(await rulesOf('podloom-agent')).toEqual([
       { apiGroups: ['podnetwork.opdev.io'], resources: ['podnetworks'], verbs: ['get', 'list', 'watch'] },
@@ -136,14 +137,8 @@ describe('the roles', () => {
     );
     expect(items.length).toBeGreaterThan(10);
     for (const { metadata, rules } of items) {
-      const words = (rules ?? []).flatMap(({ apiGroups, resources, verbs }) => [
-        ...(apiGroups ?? []),
-        ...(resources ?? []),
-        ...verbs,
-      ]);
-      expect(words, metadata.name).not.toEqual(
-        expect.arrayContaining([expect.stringMatching(/^(\*|secrets|escalate|bind|impersonate|roles)$/)]),
-      );
+      const words = JSON.stringify(rules);
+      expect(`${metadata.name} ${words}`).not.toMatch(/"(\*|secrets|escalate|bind|impersonate|roles)"/);
     }
   });
 
@@ -156,13 +151,11 @@ describe('the roles', () => {
         verbs: ['get', 'list', 'watch'],
       });
       const { code } = await installed.kubectl(['get', `clusterrole/podloom-${plural}-edit`]);
-      expect(code === 0, plural).toBe(!written.has(plural));
+      expect({ plural, hasEdit: code === 0 }).toEqual({ plural, hasEdit: !written.has(plural) });
     }
   });
 
   it('give nobody who may edit a namespace the right to change its networks', async () => {
-    const select = (label: string) =>
-      installed.get<{ items: ClusterRole[] }>('clusterroles', '-l', `app.kubernetes.io/part-of=podloom,${label}`);
     for (const role of ['edit', 'admin']) {
       expect((await select(`rbac.authorization.k8s.io/aggregate-to-${role}=true`)).items).toEqual([]);
     }
@@ -177,7 +170,7 @@ describe('the roles', () => {
 describe('the kinds', () => {
   it('are all installed and stay when the chart goes', async () => {
     const { items } = await installed.get<{ items: CustomResourceDefinition[] }>('crd');
-    expect(items.map(({ metadata }) => metadata.name).toSorted()).toEqual(
+    expect(items.map(({ metadata }) => metadata.name ?? '').toSorted()).toEqual(
       kinds.map(({ plural, group }) => `${plural}.${group}`).toSorted(),
     );
     for (const { metadata } of items) expect(metadata.annotations).toMatchObject({ 'helm.sh/resource-policy': 'keep' });

@@ -1,0 +1,153 @@
+/** Taking everything back, against a real API server and an agent that answers without a kernel: what is waited for, and what is said when it does not come. */
+import { type PodNetwork, ipPoolKind, podConfigFinalizer, podConfigKind, podNetworkKind } from '@podloom/api';
+import {
+  type Client,
+  applyStatus,
+  createClient,
+  deployments,
+  leases,
+  loadConfig,
+  namespaces,
+  nodes,
+  silentLog,
+  startCache,
+} from '@podloom/kube';
+import { withdraw, withdrawSettings } from '@podloom/operator';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { type Installed, chartOnApiServer, namespace } from './installed.ts';
+
+const team = 'team';
+let installed: Installed;
+let client: Client;
+
+beforeAll(async () => {
+  installed = await chartOnApiServer();
+  client = createClient(await loadConfig({ path: installed.kubeconfig }));
+  await client.create(namespaces, { metadata: { name: team } });
+  await client.create(nodes, { metadata: { name: 'n1' } });
+});
+afterAll(async () => {
+  await client?.close();
+  await installed?.stop();
+});
+afterEach(async () => {
+  await client.deleteCollection(podNetworkKind.resource, { namespace: team });
+  await client.deleteCollection(podConfigKind.resource, { namespace: team });
+});
+
+const run = (timeout = '30s'): Promise<void> =>
+  withdraw(withdrawSettings.read({ args: ['--timeout', timeout], env: {} }), {
+    client,
+    log: silentLog,
+    signal: new AbortController().signal,
+  });
+
+const link = {
+  key: 'PodConfig/sample/pc0',
+  namePrefix: 'pc0',
+  source: { apiVersion: 'podconfig.opdev.io/v1alpha1', kind: 'PodConfig', name: 'sample' },
+};
+
+async function podNetwork(name: string, nodeName: string): Promise<void> {
+  const draft = { metadata: { name, namespace: team }, spec: { podUid: name, nodeName, interfaces: [link] } };
+  const made = await client.create(podNetworkKind.resource, draft as never, { namespace: team });
+  await answer(made);
+}
+
+/** What an agent would say once the kernel is as declared. */
+async function answer(network: PodNetwork): Promise<void> {
+  const status = {
+    observedGeneration: network.metadata.generation ?? 0,
+    interfaces: network.spec.interfaces.map(({ key }) => ({ key, state: 'Attached' as const })),
+  };
+  await applyStatus(client, podNetworkKind.resource, network, status, { fieldManager: 'podloom-agent' });
+}
+
+/** Answers every change until the test is over. Returns what it was asked for last, by name. */
+function startAgent(): Map<string, number> {
+  const stop = new AbortController();
+  const asked = new Map<string, number>();
+  const cache = startCache({ client, resource: podNetworkKind.resource, log: silentLog, signal: stop.signal });
+  const answers: Promise<void>[] = [];
+  cache.subscribe(({ old, now }) => {
+    if (!now || old?.metadata.generation === now.metadata.generation) return;
+    asked.set(now.metadata.name ?? '', now.spec.interfaces.length);
+    answers.push(answer(now));
+  });
+  onTestFinished(async () => {
+    stop.abort();
+    await Promise.allSettled([...answers, cache.ended]);
+  });
+  return asked;
+}
+
+async function podConfig(): Promise<void> {
+  const metadata = { name: 'sample', namespace: team, finalizers: [podConfigFinalizer, 'example.com/other'] };
+  await client.create(podConfigKind.resource, { metadata, spec: {} }, { namespace: team });
+}
+
+const networksLeft = async (): Promise<(string | undefined)[]> =>
+  (await client.list(podNetworkKind.resource, { namespace: team })).items.map(({ metadata }) => metadata.name);
+
+describe('withdraw', () => {
+  it('stops the operator, empties pods, deletes what is ours and lets go of what is not', async () => {
+    await podConfig();
+    for (const name of ['a', 'b', 'c']) await podNetwork(name, 'n1');
+    const range = { first: '10.7.0.0', last: '10.7.0.255' };
+    const pool = {
+      metadata: { name: 'p', namespace: team },
+      spec: { network: 'x', cidr: '10.7.0.0/24', range, exclude: [] },
+    };
+    await client.create(ipPoolKind.resource, pool, { namespace: team });
+    const asked = startAgent();
+    await run();
+
+    expect((await client.get(deployments, 'podloom-operator', { namespace })).spec?.replicas).toBe(0);
+    expect(Object.fromEntries(asked)).toEqual({ a: 0, b: 0, c: 0 });
+    expect(await networksLeft()).toEqual([]);
+    expect((await client.list(ipPoolKind.resource)).items).toEqual([]);
+    const { metadata, status } = await client.get(podConfigKind.resource, 'sample', { namespace: team });
+    expect(metadata.finalizers).toEqual(['example.com/other']);
+    expect(status).toMatchObject({
+      phase: 'unset',
+      conditions: [{ type: 'Ready', status: 'False', reason: 'Withdrawn' }],
+    });
+    expect((await client.list(leases, { namespace })).items).toEqual([]);
+    await client.patch(
+      podConfigKind.resource,
+      'sample',
+      { metadata: { finalizers: [] } },
+      { namespace: team, type: 'merge' },
+    );
+  });
+
+  it('does not wait for the agent of a node that is gone', async () => {
+    await podNetwork('lost', 'gone-for-good');
+    await run();
+    expect(await networksLeft()).toEqual([]);
+  });
+
+  it('deletes no PodNetwork before its agent has answered, says which it waited for, and can be repeated', async () => {
+    await podNetwork('silent', 'n1');
+    await expect(run('2s')).rejects.toThrow(/1 PodNetworks still have something, on n1: team\/silent/);
+    expect(await networksLeft()).toEqual(['silent']);
+    startAgent();
+    await run();
+    expect(await networksLeft()).toEqual([]);
+  });
+
+  it('says that another operator does not stop', async () => {
+    const now = new Date().toISOString().replace('Z', '000Z');
+    const spec = { holderIdentity: 'elsewhere', leaseDurationSeconds: 3600, acquireTime: now, renewTime: now };
+    await client.create(leases, { metadata: { name: 'podloom-operator', namespace }, spec }, { namespace });
+    await podNetwork('kept', 'n1');
+    await expect(run('2s')).rejects.toThrow(/Another operator holds the Lease/);
+    expect(await networksLeft()).toEqual(['kept']);
+    await client.delete(leases, 'podloom-operator', { namespace });
+  });
+
+  it('finds nothing to do a second time', async () => {
+    await run();
+    await vi.waitFor(async () => expect((await client.list(leases, { namespace })).items).toEqual([]));
+  });
+});
