@@ -22,9 +22,14 @@ const checks: Check[] = [
   { name: 'unused code', command: ['knip'] },
   { name: 'arrows', command: ['node', 'tools/check-arrows.ts'] },
   {
-    name: 'generated files',
+    name: 'kinds generated',
     command: ['node', 'packages/api/src/generate.ts', '--check'],
     fix: ['node', 'packages/api/src/generate.ts'],
+  },
+  {
+    name: 'settings generated',
+    command: ['node', 'tools/settings-reference.ts', '--check'],
+    fix: ['node', 'tools/settings-reference.ts'],
   },
   { name: 'links', command: ['node', 'tools/check-links.ts'] },
 ];

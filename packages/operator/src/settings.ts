@@ -25,7 +25,7 @@ export const operatorSettings = settings({
       "Ranges that no network may overlap, separated by commas: the cluster's Service and node ranges. Pod ranges of the Nodes are known anyway.",
     ),
   sampleImage: text()
-    .default('registry.k8s.io/pause:3.10')
+    .default('podloom.local/tools:0.1.0')
     .describe('Image of the sample Deployment that a PodConfig may ask for.'),
   port: integer({ min: 0, max: 65_535 })
     .default('0')

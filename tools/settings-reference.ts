@@ -1,0 +1,37 @@
+/**
+ * Writes docs/reference/settings.md from where the settings are declared. With --check it writes nothing and fails where the page is
+ * not what it would write.
+ */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { agentSettings } from '@podloom/agent';
+import type { SettingRow } from '@podloom/kube';
+import { operatorSettings, withdrawSettings } from '@podloom/operator';
+import { format, resolveConfig } from 'prettier';
+
+const file = join(import.meta.dirname, '../docs/reference/settings.md');
+const text = [
+  '# Settings of the processes',
+  'Generated from their declarations. A flag comes before the environment, the environment before the default. The chart sets what a cluster needs.',
+  ...section('podloom operator', operatorSettings.rows),
+  ...section('podloom operator withdraw', withdrawSettings.rows),
+  ...section('podloom agent', agentSettings.rows),
+].join('\n\n');
+const formatted = await format(text, { ...(await resolveConfig(file)), filepath: file });
+
+if (!process.argv.includes('--check')) writeFileSync(file, formatted);
+else if (!existsSync(file) || readFileSync(file, 'utf8') !== formatted) {
+  console.error('docs/reference/settings.md is not what the declarations say; run: make fix');
+  process.exitCode = 1;
+}
+
+function section(command: string, rows: readonly SettingRow[]): string[] {
+  const table = rows.map(({ flag, env, form, fallback, isRequired, text: meaning }) => {
+    const value = isRequired ? 'needed' : fallback === undefined ? 'none' : `\`${fallback === '' ? '""' : fallback}\``;
+    return `| \`${flag}\` | \`${env}\` | ${form.replaceAll('|', ' or ')} | ${value} | ${meaning.replaceAll('|', '\\|')} |`;
+  });
+  return [
+    `## \`${command}\``,
+    ['| flag | environment | form | default | meaning |', '| --- | --- | --- | --- | --- |', ...table].join('\n'),
+  ];
+}
