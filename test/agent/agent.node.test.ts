@@ -18,6 +18,10 @@ afterAll(async () => {
   await world[Symbol.asyncDispose]();
 });
 afterEach(async () => {
+  // One test's failure is not the next one's.
+  const { items } = await world.client.list(podNetworkKind.resource);
+  for (const { metadata } of items) await world.client.delete(podNetworkKind.resource, metadata.name ?? '');
+  await eventually(() => expect(linkNames(world.node).filter((name) => name.includes('pc'))).toEqual([]));
   await agent.stop();
 });
 

@@ -107,6 +107,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
       view,
       ports,
       look: (key) => doors.knock(key),
+      isOther: (key) => served.isOther(key),
       lookAtFailed,
       lookAtBridge(device) {
         knockAt(({ spec }) =>

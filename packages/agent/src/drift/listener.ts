@@ -15,6 +15,8 @@ export interface ListenerOptions {
   /** Owners of node ends, by their name. */
   readonly ports: ReadonlyMap<string, ObjectKey>;
   readonly look: (key: ObjectKey) => void;
+  /** The pod is otherwise than we left it. */
+  readonly isOther: (key: ObjectKey) => boolean;
   /** A bridge of ours is otherwise than it was; without a name, any of them may be. */
   readonly lookAtBridge: (device?: string) => void;
   /** Something else on the node changed: who could not be served may be now. */
@@ -24,7 +26,8 @@ export interface ListenerOptions {
 }
 
 export function driftListener(options: ListenerOptions): (event: MonitorEvent<string>) => void {
-  const { view, ports, look, lookAtBridge, lookAtFailed, gone } = options;
+  const { view, ports, look, isOther, lookAtBridge, lookAtFailed, gone } = options;
+  const pods = new Set<ObjectKey>();
   let isAsked = false;
 
   /** Many messages come for one change; all that are there are read before anything is done. */
@@ -37,6 +40,9 @@ export function driftListener(options: ListenerOptions): (event: MonitorEvent<st
       for (const { old, now } of links) hearLink(old, now);
       if (routing) lookAtBridge();
       if (links.length > 0) lookAtFailed();
+      const heard = [...pods];
+      pods.clear();
+      for (const key of heard) if (isOther(key)) look(key);
     });
   }
 
@@ -91,6 +97,9 @@ export function driftListener(options: ListenerOptions): (event: MonitorEvent<st
   return (event) => {
     if (event.in === nodeName) hearNode(event);
     else if (event.kind === 'gone') gone(event.in as ObjectKey);
-    else look(event.in as ObjectKey);
+    else {
+      pods.add(event.in as ObjectKey);
+      readSoon();
+    }
   };
 }

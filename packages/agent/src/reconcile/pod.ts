@@ -95,6 +95,7 @@ function attach(network: PodNetwork, process: PodProcess | undefined, deps: PodD
   const steps = drift?.hold ? plan.steps.filter((step) => !drift.steps.includes(step)) : plan.steps;
   const outcome = applySteps(steps, { node, pod: pod?.netns });
   settleView(outcome, view);
+  if (pod) deps.served.remember(key, () => JSON.stringify(observePod(pod.netns, spec, before)));
   if (drift) deps.events.warning(network, drift.hold ? 'Drift' : 'DriftRepaired', drift.message);
   if (steps.some((step) => step.do === 'deleteLink')) deps.tidy();
 

@@ -10,12 +10,20 @@ export interface ServedPod {
   readonly netns: Netns;
   /** The listener also hears of routes. Not always: a pod with a routing daemon has very many of them. */
   readonly hearsRoutes: boolean;
+  /** Looks at the pod as its PodNetwork needs it, and gives it back as a text that can be compared. */
+  look?: () => string;
+  /** What was seen when it was last served. */
+  seen?: string;
 }
 
 export interface ServedPods {
   get(key: ObjectKey): ServedPod | undefined;
   /** The pod's namespace, opened and listened to; opened anew where the sandbox is another. */
   ensure(key: ObjectKey, podUid: string, process: PodProcess, hearRoutes: boolean): ServedPod;
+  /** Remembers how the pod is now, after our own changes. */
+  remember(key: ObjectKey, look: () => string): void;
+  /** The pod is otherwise than it was when it was last served. The echo of our own changes is not. */
+  isOther(key: ObjectKey): boolean;
   close(key: ObjectKey): void;
   closeAll(): void;
   readonly size: number;
@@ -53,6 +61,14 @@ export function servedPods(listening: Pick<Monitor<string>, 'add' | 'remove'>): 
       const pod = { podUid, process, netns, hearsRoutes };
       all.set(key, pod);
       return pod;
+    },
+    remember(key, look) {
+      const pod = all.get(key);
+      if (pod) Object.assign(pod, { look, seen: look() });
+    },
+    isOther(key) {
+      const pod = all.get(key);
+      return pod?.look === undefined || pod.look() !== pod.seen;
     },
     close,
     closeAll() {
