@@ -11,6 +11,7 @@ import {
   additionalNetworkKind,
   bridgeKind,
   customResourceDefinition,
+  Unavailable,
   ipPoolKind,
   kinds,
   podConfigKind,
@@ -127,12 +128,14 @@ export async function world(): Promise<World> {
   await client.create(serviceAccounts, { metadata: { name: 'default', namespace } });
   await client.create(nodes, { metadata: { name: node } });
   const stops: (() => Promise<void>)[] = [];
+  const clients: { close(): Promise<void> }[] = [client];
   onTestFinished(async () => {
     for (const stop of stops.toReversed()) await stop();
     await removeFinalizers(client, namespace);
     await ignoreMissing(() => client.delete(nodes, node));
     await client.delete(namespaces, namespace);
-    await client.close();
+    // Last, when what was aborted has come to rest.
+    for (const one of clients) await one.close();
   });
 
   const networkOf = (pod: string): Promise<PodNetwork | undefined> =>
@@ -145,6 +148,7 @@ export async function world(): Promise<World> {
     async operator(changes = {}) {
       const running = await startOperator(config, namespace, changes);
       stops.push(() => running.stop());
+      clients.push(running);
       return running;
     },
     async agent(onNode = node) {
@@ -190,7 +194,7 @@ async function startOperator(
   config: ClusterConfig,
   namespace: string,
   { wrap = (one) => one, settings: given = {}, clock }: OperatorChanges,
-): Promise<RunningOperator> {
+): Promise<RunningOperator & { close(): Promise<void> }> {
   const stop = new AbortController();
   const client = createClient({ ...config, namespace });
   const metrics = createMetrics();
@@ -198,10 +202,10 @@ async function startOperator(
   const settings = operatorSettings.read({
     args: [],
     env: {},
-    file: { namespace, onlyNamespace: namespace, leaseDuration: '4s', identity: randomUUID().slice(0, 4), ...given },
+    file: { namespace, onlyNamespace: namespace, identity: randomUUID().slice(0, 4), ...given },
   });
   const ended = runOperator(settings, {
-    client: wrap(client),
+    client: wrap(seeingWrites(client, () => (isDead ? Promise.reject(new Unavailable('TEST', 'Killed')) : undefined))),
     log: createLog({ name: 'operator', level }),
     signal: stop.signal,
     metrics,
@@ -209,22 +213,23 @@ async function startOperator(
     clock,
   });
   let isOver = false;
+  let isDead = false;
   const finish = async () => {
     if (isOver) return;
     isOver = true;
     stop.abort();
     await ended.catch(() => undefined);
-    await client.close();
   };
   ended.catch(() => undefined);
   return {
     metrics,
     stop: finish,
     async kill() {
-      // Cutting the connections first: not even the Lease is given back.
-      await client.close();
+      // From here on nothing is sent any more: not even the Lease is given back.
+      isDead = true;
       await finish();
     },
+    close: () => client.close(),
   };
 }
 

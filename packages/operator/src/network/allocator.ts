@@ -31,6 +31,8 @@ import { fresh } from './fresh.ts';
 export interface Allocator {
   /** An address that is written down in its pool, or why there is none. */
   allocate(namespace: string, range: NetworkRange, request: PoolRequest): Promise<AllocationResult>;
+  /** Whether a pool records this address, without prefix length, for this interface of this pod: then there is nothing to ask for. */
+  has(namespace: string, range: NetworkRange, request: PoolRequest & { readonly address: string }): boolean;
   /** Gives back what `leaves` says, of the range that this pool is a part of. */
   release(pool: IPPool, leaves: (entry: IPAllocation) => boolean): Promise<void>;
   /** Milliseconds until the next address of a range has cooled down; undefined where none is about to. */
@@ -199,6 +201,19 @@ export function allocator({ client, pools, clock, signal }: AllocatorOptions): A
       const result = await add(namespace, keyOfRange(namespace, range), { ask: { range, request } });
       return result ?? { failed: 'Exhausted', message: 'Nothing was answered' };
     },
+    has(namespace, range, { address, podUid, interfaceKey, nodeName }) {
+      const declaration = poolFor(range, address);
+      const pool = declaration && known.get(objectKey(declaration.name, namespace));
+      const entry = pool && byAddress(pool).get(address);
+      return (
+        declaration !== undefined &&
+        isSame(pool?.spec ?? declaration.spec, declaration.spec) &&
+        entry?.podUid === podUid &&
+        entry.interfaceKey === interfaceKey &&
+        entry.nodeName === nodeName &&
+        entry.releasedAt === undefined
+      );
+    },
     async release({ metadata: { namespace = '' }, spec }, leaves) {
       await add(namespace, rangeKey(namespace, spec.network, spec.cidr), { leaves });
     },
@@ -223,6 +238,14 @@ function declarationsFor(range: NetworkRange, asks: readonly Ask[], more: number
     ),
   ];
   return [...new Map(all.map((one) => [one.name, one])).values()];
+}
+
+/** A pool is one object until it changes, and is then another. */
+const addresses = new WeakMap<IPPool, ReadonlyMap<string, IPAllocation>>();
+function byAddress(pool: IPPool): ReadonlyMap<string, IPAllocation> {
+  const known = addresses.get(pool) ?? new Map((pool.status?.allocations ?? []).map((entry) => [entry.address, entry]));
+  addresses.set(pool, known);
+  return known;
 }
 
 const isSamePool = (a: IPPool, b: IPPool): boolean => a.metadata.name === b.metadata.name;

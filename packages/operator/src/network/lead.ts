@@ -16,6 +16,7 @@ import {
   controller,
   dependsOn,
   ensureFinalizer,
+  isStale,
   keyOf,
   parseObjectKey,
   workQueue,
@@ -30,6 +31,7 @@ import { type Pace, reconcileSource } from './source.ts';
 import {
   type SourceKey,
   type SourceObject,
+  type SourceType,
   isBridge,
   keyOfRef,
   keyOfSource,
@@ -155,6 +157,7 @@ export async function leadNetwork(options: NetworkOptions, signal: AbortSignal):
       sourceQueue.add(keyOfRef(namespace, winner));
     }
     for (const { ref } of verdict.problems) sourceQueue.add(keyOfRef(namespace, ref));
+    for (const key of verdict.seen.keys()) sourceQueue.add(key);
     for (const source of verdict.composed.sources) sourceQueue.add(keyOfSource(source));
   }
 
@@ -165,12 +168,25 @@ export async function leadNetwork(options: NetworkOptions, signal: AbortSignal):
     const newest = known?.get(keyOf(source)) ?? source;
     if (!type || newest.metadata.finalizers?.includes(type.finalizer)) return;
     const uid = source.metadata.uid ?? '';
-    const write = finalizers.get(uid) ?? ensureFinalizer(client, type.resource, newest, type.finalizer, { signal });
+    const write = finalizers.get(uid) ?? addFinalizer(newest, type);
     finalizers.set(uid, write);
     try {
       known?.wrote(await write);
     } finally {
       finalizers.delete(uid);
+    }
+  }
+
+  /** Our own status may have gone in between; the finalizer must not wait for the next try because of that. */
+  async function addFinalizer(source: SourceObject, { resource, finalizer }: SourceType): Promise<SourceObject> {
+    try {
+      return await ensureFinalizer(client, resource, source, finalizer, { signal });
+    } catch (error) {
+      if (!isStale(error)) throw error;
+      const { name = '', namespace, uid } = source.metadata;
+      const now = await client.get(resource, name, { namespace, signal });
+      if (now.metadata.uid !== uid || now.metadata.deletionTimestamp) throw error;
+      return await ensureFinalizer(client, resource, now, finalizer, { signal });
     }
   }
 

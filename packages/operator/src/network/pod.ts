@@ -9,6 +9,8 @@ import {
   type PodNetwork,
   type PodNetworkSpec,
   cidrContains,
+  formatIp,
+  parseIp,
   nodeLabel,
   podNetworkKind,
 } from '@podloom/api';
@@ -23,11 +25,18 @@ import {
   objectKey,
   retryAfter,
 } from '@podloom/kube';
-import { type ComposedInterface, type PoolRequest, coolDownMs } from '@podloom/network';
+import {
+  type AddressRequest,
+  type AllocationResult,
+  type ComposedInterface,
+  type PoolRequest,
+  coolDownMs,
+} from '@podloom/network';
 import { canonical } from './canonical.ts';
 import type { NetworkContext } from './context.ts';
 import { asksForNothing, isClean, isObserved, leavingAnnotation, leavingOf, specSources } from './pod-network.ts';
 import { livingUid, releaseForGone, releaseUnneeded } from './release.ts';
+import { keyOfSource } from './sources.ts';
 import type { PodComposition } from './view.ts';
 import type { Problem } from './verdicts.ts';
 
@@ -63,6 +72,7 @@ export async function reconcilePod(pod: Pod, context: NetworkContext, { signal }
     return done;
   }
 
+  const seen = new Map(context.view.choosing(pod).map((one) => [keyOfSource(one), one.metadata.generation]));
   const composed = forPod(pod, network, context.view.compose(pod));
   using _ = context.uses(composed.sources);
   // Together: neither does anything that the other would have to wait for, and the PodNetwork waits for both.
@@ -72,11 +82,8 @@ export async function reconcilePod(pod: Pod, context: NetworkContext, { signal }
   ]);
   const spec = specOf(pod, composed, addressed.interfaces);
   const wanted = { spec, waiting: addressed.waiting };
-  context.judge(pod, {
-    podUid: pod.metadata.uid ?? '',
-    composed,
-    problems: problemsOf(pod, composed, addressed.problems, network, context),
-  });
+  const problems = problemsOf(pod, composed, addressed.problems, network, context);
+  context.judge(pod, { podUid: pod.metadata.uid ?? '', composed, problems, seen });
 
   if (!network && !asksForNothing(spec)) await create(pod, spec, context, signal);
   else if (network && canonical(network.spec) !== canonical(spec)) await update(network, spec, context, signal);
@@ -161,15 +168,18 @@ async function giveTo(
   const { key: interfaceKey, source } = composed.interface;
   const has = network?.spec.interfaces.find(({ key }) => key === interfaceKey)?.addresses ?? [];
   const results = await Promise.all(
-    composed.requests.map(async (range) => {
+    composed.requests.map(async (range): Promise<AllocationResult> => {
       const request: PoolRequest = { podName, podUid, interfaceKey, nodeName: pod.spec?.nodeName };
-      if (range.address !== undefined)
-        return allocator.allocate(namespace, range, { ...request, address: range.address });
-      // What it has already, even if the pool was lost.
-      const own = has.map((one) => one.split('/')[0] ?? '').find((address) => cidrContains(range.cidr, address));
-      const kept =
-        own === undefined ? undefined : await allocator.allocate(namespace, range, { ...request, address: own });
-      return kept && 'address' in kept ? kept : allocator.allocate(namespace, range, request);
+      const kept = has.find((one) => isRequested(one.split('/')[0] ?? '', range));
+      const address = range.address ?? kept?.split('/')[0];
+      if (address === undefined) return await allocator.allocate(namespace, range, request);
+      // Most looks at a pod change nothing, and need not wait for those that do.
+      if (kept !== undefined && allocator.has(namespace, range, { ...request, address })) return { address: kept };
+      // What it has already stays, even if the pool was lost.
+      const result = await allocator.allocate(namespace, range, { ...request, address });
+      return 'failed' in result && range.address === undefined
+        ? await allocator.allocate(namespace, range, request)
+        : result;
     }),
   );
   const failed = results.find((result) => 'failed' in result);
@@ -177,6 +187,9 @@ async function giveTo(
   const addresses = results.flatMap((result) => ('address' in result ? result.address : []));
   return { composed, link: { ...composed.interface, addresses } };
 }
+
+const isRequested = (address: string, range: AddressRequest): boolean =>
+  range.address === undefined ? cidrContains(range.cidr, address) : address === formatIp(parseIp(range.address));
 
 function problemsOf(
   pod: Pod,

@@ -2,7 +2,7 @@
  * Giving addresses back. Each cache is behind the server by its own little while, and a leader before us may have done what ours have not heard of.
  * To hand out late costs nothing and to take back wrongly costs a pod its address, so the server itself is asked before anything is taken back.
  */
-import { type IPAllocation, type PodNetwork, type PodNetworkSpec, podNetworkKind } from '@podloom/api';
+import { type IPAllocation, type IPPool, type PodNetwork, type PodNetworkSpec, podNetworkKind } from '@podloom/api';
 import { type ObjectKey, type Pod, isNotFound, parseObjectKey, pods } from '@podloom/kube';
 import type { NetworkContext } from './context.ts';
 import { isObserved } from './pod-network.ts';
@@ -48,11 +48,13 @@ export async function releaseUnneeded(
   signal: AbortSignal,
 ): Promise<void> {
   const key = `${pod.metadata.namespace}/${pod.metadata.name}` as ObjectKey;
-  const isLoose = (seen: PodNetwork | undefined) => (entry: IPAllocation) =>
-    entry.podUid === pod.metadata.uid &&
-    !wanted.waiting.has(entry.interfaceKey) &&
-    !isInSpec(entry, wanted.spec) &&
-    !isHeld(entry, seen);
+  const isLoose =
+    (seen: PodNetwork | undefined): Leaves =>
+    (entry, pool) =>
+      entry.podUid === pod.metadata.uid &&
+      !wanted.waiting.has(entry.interfaceKey) &&
+      !isInSpec(entry, pool, wanted.spec) &&
+      !isHeld(entry, pool, seen);
   if (!hasSome(key, isLoose(network), context)) return;
   const { namespace, name = '' } = pod.metadata;
   const now = await present(() => context.client.get(podNetworkKind.resource, name, { namespace, signal }));
@@ -61,33 +63,34 @@ export async function releaseUnneeded(
   await takeBack(key, isLoose(now), context);
 }
 
-const isSameAddress = (entry: IPAllocation, address: string): boolean => address.split('/')[0] === entry.address;
+/** The address as an interface has it, with the prefix length of its range: two ranges may share an address, and only one of them is in use. */
+const textOf = ({ address }: IPAllocation, { spec }: IPPool): string => `${address}/${spec.cidr.split('/')[1]}`;
 
-const isInSpec = (entry: IPAllocation, { interfaces }: PodNetworkSpec): boolean =>
+const isInSpec = (entry: IPAllocation, pool: IPPool, { interfaces }: PodNetworkSpec): boolean =>
   interfaces.some(
-    ({ key, addresses }) => key === entry.interfaceKey && addresses.some((one) => isSameAddress(entry, one)),
+    ({ key, addresses, bridge, name, namePrefix }) =>
+      key === entry.interfaceKey &&
+      (bridge?.name ?? name ?? namePrefix) === pool.spec.network &&
+      addresses.includes(textOf(entry, pool)),
   );
 
-const isHeld = (entry: IPAllocation, network: PodNetwork | undefined): boolean =>
+const isHeld = (entry: IPAllocation, pool: IPPool, network: PodNetwork | undefined): boolean =>
   network !== undefined &&
-  (isInSpec(entry, network.spec) ||
+  (isInSpec(entry, pool, network.spec) ||
     (network.status?.interfaces ?? []).some(
       ({ key, state, addresses }) =>
-        key === entry.interfaceKey &&
-        (state !== 'Attached' || (addresses ?? []).some((one) => isSameAddress(entry, one))),
+        key === entry.interfaceKey && (state !== 'Attached' || (addresses ?? []).includes(textOf(entry, pool))),
     ));
 
-const hasSome = (key: ObjectKey, leaves: (entry: IPAllocation) => boolean, { caches }: NetworkContext): boolean =>
+type Leaves = (entry: IPAllocation, pool: IPPool) => boolean;
+
+const hasSome = (key: ObjectKey, leaves: Leaves, { caches }: NetworkContext): boolean =>
   caches.pools
     .by('pod', key)
-    .some(({ status }) => status?.allocations?.some((entry) => entry.releasedAt === undefined && leaves(entry)));
+    .some((pool) => pool.status?.allocations?.some((entry) => entry.releasedAt === undefined && leaves(entry, pool)));
 
-async function takeBack(
-  key: ObjectKey,
-  leaves: (entry: IPAllocation) => boolean,
-  { caches, allocator }: NetworkContext,
-): Promise<void> {
-  await Promise.all(caches.pools.by('pod', key).map((pool) => allocator.release(pool, leaves)));
+async function takeBack(key: ObjectKey, leaves: Leaves, { caches, allocator }: NetworkContext): Promise<void> {
+  await Promise.all(caches.pools.by('pod', key).map((pool) => allocator.release(pool, (entry) => leaves(entry, pool))));
 }
 
 async function present<T>(get: () => Promise<T>): Promise<T | undefined> {

@@ -16,6 +16,7 @@ import {
   type SourceObject,
   type SourceType,
   choosesPod,
+  keyOfSource,
   isBridge,
   isPodConfig,
   parseSourceKey,
@@ -85,7 +86,8 @@ function podsOf(source: SourceObject, context: NetworkContext): PodState[] | und
       : choosesPod(source, pod);
     if (!isMine || !isServed(pod, network) || (!network && !caches.nodes.get(pod.spec?.nodeName ?? ''))) continue;
     const verdict = context.verdictOf(pod);
-    if (verdict?.podUid !== uid || !verdict) return undefined;
+    const isCurrent = isBridge(source) || verdict?.seen.get(keyOfSource(source)) === source.metadata.generation;
+    if (verdict?.podUid !== uid || !verdict || !isCurrent) return undefined;
     states.push({ name, isEnding: deletionTimestamp !== undefined, verdict, network });
   }
   return states;

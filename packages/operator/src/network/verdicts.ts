@@ -3,6 +3,7 @@
  * restart loses nothing; a source whose pods were not all looked at yet waits with its status instead of writing half of it.
  */
 import type { ObjectRef } from '@podloom/network';
+import type { SourceKey } from './sources.ts';
 import type { PodComposition } from './view.ts';
 
 export interface Problem {
@@ -14,6 +15,8 @@ export interface Problem {
 export interface Verdict {
   readonly podUid: string;
   readonly composed: PodComposition;
+  /** The objects that choose the pod, with the generation of each that was looked at. */
+  readonly seen: ReadonlyMap<SourceKey, number | undefined>;
   /** What keeps an object from having in this pod what it asks for; conflicts are in `composed`. */
   readonly problems: readonly Problem[];
 }

@@ -1,0 +1,185 @@
+/** What two objects cannot both have, and what a namespace may not have. */
+import { networkGrantKind, podNetworkConfigKind, primaryNetworkKind } from '@podloom/api';
+import { deployments, nodes } from '@podloom/kube';
+import { describe, expect, it } from 'vitest';
+import { type World, eventsOf, eventually, world } from './world.ts';
+
+const config = async ({ client, namespace }: World, name: string, spec: object): Promise<void> => {
+  const object = { metadata: { name, namespace }, spec } as never;
+  await client.create(podNetworkConfigKind.resource, object, { namespace });
+};
+
+describe('two objects that want the same', () => {
+  it('both show it, the older has it, and the younger gets it when the older goes', async () => {
+    const w = await world();
+    await w.operator();
+    await w.agent();
+    await w.config('older', [{ name: 'net0', master: 'br0', cidr: '10.80.0.0/24' }]);
+    // Ages are whole seconds; within one second the uid decides.
+    await eventually(() => expect(Date.now() % 1_000).toBeLessThan(100));
+    await config(w, 'younger', { additionalNetworks: [{ networkName: 'net0', master: 'br9', cidr: '10.89.0.0/24' }] });
+    await w.pod('a', { podconfig: 'older', podNetworkConfig: 'younger' });
+    await eventually(async () => expect(await w.addressesOf('a')).toEqual(['10.80.0.2/24']));
+    const { client, namespace } = w;
+    await eventually(async () => {
+      const younger = await client.get(podNetworkConfigKind.resource, 'younger', { namespace });
+      expect(younger.status).toMatchObject({ phase: 'configuring', PodNetworkConfigs: [] });
+      expect(younger.status?.conditions).toMatchObject([
+        { type: 'Ready', status: 'False', reason: 'InterfaceConflict' },
+        { type: 'Conflict', status: 'True' },
+      ]);
+      const older = await w.getConfig('older');
+      expect(older?.status?.conditions).toMatchObject([
+        { type: 'Ready', status: 'True' },
+        { type: 'Conflict', status: 'True', message: expect.stringContaining('PodNetworkConfig younger') },
+      ]);
+      for (const name of ['a', 'older', 'younger']) {
+        expect(await eventsOf(client, namespace, name)).toContain('InterfaceConflict');
+      }
+    });
+    await w.removeConfig('older');
+    await eventually(async () => expect(await w.addressesOf('a')).toEqual(['10.89.0.2/24']));
+    await eventually(async () => {
+      const younger = await client.get(podNetworkConfigKind.resource, 'younger', { namespace });
+      expect(younger.status?.phase).toBe('configured');
+      expect(younger.status?.conditions).toHaveLength(1);
+      expect(await w.getConfig('older')).toBeUndefined();
+    });
+  });
+});
+
+describe('a namespace', () => {
+  it("may not use ranges of the cluster, nor of a node's pods", async () => {
+    const w = await world();
+    await w.client.patch(
+      nodes,
+      w.node,
+      { spec: { podCIDR: '10.244.7.0/24', podCIDRs: ['10.244.7.0/24'] } },
+      { type: 'merge' },
+    );
+    await w.operator({ settings: { reservedCidrs: '10.96.0.0/12' } });
+    await w.agent();
+    await w.config('services', [{ name: 'pc0', master: 'br0', cidr: '10.100.1.0/24' }]);
+    await w.config('pods', [{ name: 'pc0', master: 'br1', cidr: '10.244.0.0/16' }]);
+    await w.pod('a', { podconfig: 'services' });
+    await w.pod('b', { podconfig: 'pods' });
+    for (const name of ['services', 'pods']) {
+      await eventually(async () => {
+        expect((await w.getConfig(name))?.status?.conditions?.[0]).toMatchObject({
+          status: 'False',
+          reason: 'RangeReserved',
+        });
+      });
+    }
+    expect([await w.networks(), await w.pools()]).toEqual([[], []]);
+  });
+
+  it('may use a device of the nodes only with a grant, and from when it is given', async () => {
+    const w = await world();
+    const { client, namespace } = w;
+    await w.operator();
+    await w.agent();
+    await w.config('c', [{ name: 'mv0', linkType: 'macvlan', parent: 'eth1', cidr: '10.81.0.0/24' }]);
+    await w.pod('a', { podconfig: 'c' });
+    await eventually(async () => {
+      expect((await w.getConfig('c'))?.status?.conditions?.[0]).toMatchObject({
+        status: 'False',
+        reason: 'NotGranted',
+      });
+    });
+    expect(await w.networkOf('a')).toBeUndefined();
+    const grant = { metadata: { name: namespace }, spec: { namespaces: { names: [namespace] }, devices: ['eth1'] } };
+    await client.create(networkGrantKind.resource, grant);
+    await eventually(async () => expect(await w.addressesOf('a')).toEqual(['10.81.0.2/24']));
+    await client.delete(networkGrantKind.resource, namespace);
+    await eventually(async () => expect(await w.networkOf('a')).toBeUndefined());
+  });
+});
+
+describe('the primary link', () => {
+  it('is changed by spec.eth0.mtu, shown per pod, and asked back when the object goes', async () => {
+    const w = await world();
+    const { client, namespace } = w;
+    await w.operator();
+    await w.agent();
+    await config(w, 'mtu', { eth0: { mtu: 1400 } });
+    await w.pod('a', { podNetworkConfig: 'mtu' });
+    await eventually(async () => {
+      const { status } = await client.get(podNetworkConfigKind.resource, 'mtu', { namespace });
+      expect(status?.PodNetworkConfigs).toEqual([{ podName: 'a', configList: [expect.stringContaining('mtu:1400')] }]);
+    });
+    expect((await w.networkOf('a'))?.spec.primary).toMatchObject({ interfaceName: 'eth0', mtuBytes: 1400 });
+    await client.delete(podNetworkConfigKind.resource, 'mtu', { namespace });
+    await eventually(async () => {
+      expect((await client.list(podNetworkConfigKind.resource, { namespace })).items).toEqual([]);
+      expect(await w.networks()).toEqual([]);
+    });
+  });
+
+  it('is changed by a PrimaryNetwork for the pods that it selects', async () => {
+    const w = await world();
+    const { client, namespace } = w;
+    await w.operator();
+    await w.agent();
+    const spec = { podSelector: { matchLabels: { app: 'x' } }, interfaceName: 'eth0', mtuBytes: 1300 };
+    await client.create(primaryNetworkKind.resource, { metadata: { name: 'p', namespace }, spec }, { namespace });
+    await w.pod('a', { app: 'x' });
+    await w.pod('b', { app: 'y' });
+    await eventually(async () => {
+      const { status } = await client.get(primaryNetworkKind.resource, 'p', { namespace });
+      expect(status).toMatchObject({ selectedPods: 1, conditions: [{ type: 'Ready', status: 'True' }] });
+    });
+    expect((await w.networks()).map(({ metadata }) => metadata.name)).toEqual(['a']);
+  });
+});
+
+describe('the sample Deployment', () => {
+  it('is made unprivileged, belongs to the PodConfig, is waited for, and goes when it is no longer asked for', async () => {
+    const w = await world();
+    const { client, namespace } = w;
+    await w.operator({ settings: { sampleImage: 'example/sample:1' } });
+    await w.agent();
+    const links = [{ name: 'pc0', master: 'br0', cidr: '10.82.0.0/24' }];
+    await w.config('c', links, { sampleDeployment: { create: true, name: 'demo' } });
+    await eventually(async () => {
+      const { metadata, spec } = await client.get(deployments, 'demo', { namespace });
+      expect(metadata).toMatchObject({
+        labels: { podconfig: 'c' },
+        ownerReferences: [{ kind: 'PodConfig', name: 'c' }],
+      });
+      expect(spec?.replicas).toBe(2);
+      expect(spec?.template.spec).toMatchObject({
+        securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+        containers: [{ image: 'example/sample:1', securityContext: { capabilities: { drop: ['ALL'] } } }],
+      });
+    });
+    await w.pod('demo-1', { podconfig: 'c' });
+    await eventually(async () => {
+      expect((await w.getConfig('c'))?.status).toMatchObject({
+        phase: 'configuring',
+        conditions: [{ reason: 'WaitingForPods' }],
+      });
+    });
+    await w.pod('demo-2', { podconfig: 'c' });
+    await eventually(async () => expect((await w.getConfig('c'))?.status?.phase).toBe('configured'));
+    await w.config('c', links, { sampleDeployment: { create: false, name: 'demo' } });
+    await eventually(async () => expect((await client.list(deployments, { namespace })).items).toEqual([]));
+  });
+
+  it('leaves a Deployment alone that is not its own', async () => {
+    const w = await world();
+    const { client, namespace } = w;
+    const labels = { app: 'foreign' };
+    const template = { metadata: { labels }, spec: { containers: [{ name: 'x', image: 'x' }] } };
+    const foreign = { metadata: { name: 'demo', namespace }, spec: { selector: { matchLabels: labels }, template } };
+    const { metadata } = await client.create(deployments, foreign, { namespace });
+    await w.operator();
+    await w.config('c', [], { sampleDeployment: { create: true, name: 'demo' } });
+    await eventually(async () => {
+      expect((await w.getConfig('c'))?.status?.conditions?.[0]).toMatchObject({ reason: 'SampleNameTaken' });
+    });
+    expect((await client.get(deployments, 'demo', { namespace })).metadata.resourceVersion).toBe(
+      metadata.resourceVersion,
+    );
+  });
+});

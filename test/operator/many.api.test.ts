@@ -1,0 +1,142 @@
+/** Many pods at once, and operators that stop, die and compete: no address twice, nothing lost, few writes. */
+import type { PodNetwork } from '@podloom/api';
+import { Unavailable } from '@podloom/api';
+import { describe, expect, it } from 'vitest';
+import { type World, eventually, seeingWrites, world } from './world.ts';
+
+const range = [{ name: 'pc0', master: 'pcbr0', cidr: '10.70.0.0/22' }];
+const addressesIn = (networks: readonly PodNetwork[]): string[] =>
+  networks.flatMap(({ spec }) => spec.interfaces.flatMap(({ addresses }) => addresses));
+
+/** Makes them known to the operator all at once: they run already, and the object comes last. */
+async function manyPods(w: World, howMany: number, prefix = 'p'): Promise<void> {
+  const names = Array.from({ length: howMany }, (_, i) => `${prefix}${i}`);
+  await Promise.all(names.map((name) => w.pod(name, { podconfig: 'c' })));
+}
+
+async function expectAllServed(w: World, howMany: number): Promise<void> {
+  await eventually(async () => {
+    const addresses = addressesIn(await w.networks());
+    expect(addresses).toHaveLength(howMany);
+    expect(new Set(addresses).size).toBe(howMany);
+  }, 60_000);
+  await eventually(async () => {
+    const pools = await w.pools();
+    const recorded = pools.flatMap(({ status }) => status?.allocations ?? []).filter(({ releasedAt }) => !releasedAt);
+    const inUse = addressesIn(await w.networks()).map((address) => address.split('/')[0]);
+    expect(recorded.map(({ address }) => address).toSorted()).toEqual(inUse.toSorted());
+  });
+}
+
+describe('two hundred pods at once', () => {
+  it('each have an address of their own, for few writes; and a new leader finds nothing to write', async () => {
+    const w = await world();
+    const writes: string[] = [];
+    const wrap = (client: World['client']) =>
+      seeingWrites(client, (verb, plural) => void writes.push(`${verb} ${plural}`));
+    await w.agent();
+    await manyPods(w, 200);
+    const first = await w.operator({ wrap });
+    await eventually(() => expect(writes.some((one) => one.endsWith('leases'))).toBe(true));
+    await w.config('c', range);
+    await expectAllServed(w, 200);
+    await eventually(async () => expect((await w.getConfig('c'))?.status?.podConfigurations).toHaveLength(200));
+
+    const count = (plural: string) => writes.filter((one) => one.endsWith(` ${plural}`)).length;
+    expect(writes.filter((one) => one.endsWith(' podnetworks'))).toEqual(Array(200).fill('create podnetworks'));
+    expect(count('ippools')).toBeLessThanOrEqual(20);
+    expect(count('podconfigs')).toBeLessThanOrEqual(20);
+    await eventually(() => expect(count('events')).toBeGreaterThanOrEqual(200));
+    expect(writes.filter((one) => !one.endsWith('leases')).length).toBeLessThanOrEqual(2.3 * 200);
+
+    await first.stop();
+    writes.length = 0;
+    await w.operator({ wrap });
+    // One more pod tells that it has looked at everything else.
+    await w.pod('last', { podconfig: 'c' });
+    await eventually(async () => expect((await w.getConfig('c'))?.status?.podConfigurations).toHaveLength(201));
+    expect(writes.filter((one) => !/ (leases|events)$/.test(one)).toSorted()).toEqual([
+      expect.stringMatching(/podconfigs$/),
+      'create podnetworks',
+      'update ippools',
+    ]);
+  });
+});
+
+describe('operators', () => {
+  it('that change the lead in the middle of the work hand out no address twice', async () => {
+    const w = await world();
+    await w.agent();
+    await w.config('c', range);
+    const settings = { leaseDuration: '4s' };
+    const first = await w.operator({ settings });
+    await w.operator({ settings });
+    const third = await w.operator({ settings });
+    const work = manyPods(w, 60);
+    await eventually(async () => expect((await w.networks()).length).toBeGreaterThan(5));
+    await first.stop();
+    await work;
+    const more = manyPods(w, 40, 'q');
+    await eventually(async () => expect((await w.networks()).length).toBeGreaterThan(65));
+    await third.kill();
+    await more;
+    await expectAllServed(w, 100);
+  });
+
+  it('that die between pool and PodNetwork lose nothing and leave nothing', async () => {
+    const w = await world();
+    await w.agent();
+    await w.config('c', range);
+    const reached = Promise.withResolvers<void>();
+    const dying = await w.operator({
+      settings: { leaseDuration: '4s' },
+      wrap: (client) =>
+        seeingWrites(client, (verb, plural) => {
+          if (`${verb} ${plural}` !== 'create podnetworks') return;
+          reached.resolve();
+          throw new Unavailable('TEST', 'The process ends here');
+        }),
+    });
+    await w.pod('a', { podconfig: 'c' });
+    await w.pod('gone', { podconfig: 'c' });
+    await reached.promise;
+    await eventually(async () => expect((await w.pools())[0]?.status?.used).toBe(2));
+    const [entry] = (await w.pools())[0]?.status?.allocations?.filter(({ podName }) => podName === 'a') ?? [];
+    await dying.kill();
+    await w.removePod('gone');
+    await w.operator();
+    await eventually(async () => expect(await w.addressesOf('a')).toEqual([`${entry?.address}/22`]));
+    await eventually(async () => expect((await w.pools())[0]?.status?.used).toBe(1));
+  });
+
+  it('that die after any of their writes end in the declared state', async () => {
+    const w = await world();
+    await w.agent();
+    await w.config('c', range);
+    // Each operator is allowed one more write than the one before, until one needs no more than it may.
+    for (let allowed = 0; allowed < 4; allowed += 1) {
+      let written = 0;
+      const stuck = Promise.withResolvers<void>();
+      const dying = await w.operator({
+        settings: { leaseDuration: '4s' },
+        wrap: (client) =>
+          seeingWrites(client, (_, plural) => {
+            if (plural === 'leases') return;
+            if (written >= allowed) {
+              stuck.resolve();
+              throw new Unavailable('TEST', 'The process ends here');
+            }
+            written += 1;
+          }),
+      });
+      await w.pod(`a${allowed}`, { podconfig: 'c' });
+      await stuck.promise;
+      await dying.kill();
+    }
+    await w.operator();
+    await expectAllServed(w, 4);
+    await w.removeConfig('c');
+    await eventually(async () => expect(await w.getConfig('c')).toBeUndefined());
+    await eventually(async () => expect([await w.networks(), await w.pools()]).toEqual([[], []]));
+  });
+});

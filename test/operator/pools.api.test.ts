@@ -1,0 +1,127 @@
+/** Addresses: no pod without one that its pool records, none for two, and those who wait are served when one is free. */
+import { additionalNetworkKind, ipPoolKind } from '@podloom/api';
+import { describe, expect, it } from 'vitest';
+import { eventsOf, eventually, jumpingClock, world } from './world.ts';
+
+describe('a network without a free address', () => {
+  it('says so on the object and the pod, and serves the pod once an address has come back and cooled down', async () => {
+    const w = await world();
+    const clock = jumpingClock();
+    await w.operator({ clock });
+    await w.agent();
+    await w.config('c', [{ name: 'pc0', master: 'tiny', cidr: '10.60.0.0/30' }]);
+    await w.pod('a', { podconfig: 'c' });
+    await eventually(async () => expect(await w.addressesOf('a')).toEqual(['10.60.0.2/30']));
+    await w.pod('b', { podconfig: 'c' });
+    await eventually(async () => {
+      const conditions = (await w.getConfig('c'))?.status?.conditions;
+      expect(conditions).toMatchObject([
+        { type: 'Ready', status: 'False', reason: 'Exhausted' },
+        { type: 'Exhausted', status: 'True' },
+      ]);
+      expect(await eventsOf(w.client, w.namespace, 'b')).toEqual(['Exhausted']);
+      expect(await eventsOf(w.client, w.namespace, 'c')).toContain('Exhausted');
+    });
+    await w.removePod('a');
+    await eventually(async () => expect((await w.pools())[0]?.status?.allocations?.[0]?.releasedAt).toBeDefined());
+    expect(await w.networkOf('b')).toBeUndefined();
+    await eventually(async () => {
+      clock.jump(30_000);
+      expect(await w.addressesOf('b')).toEqual(['10.60.0.2/30']);
+    });
+    await eventually(async () => {
+      expect((await w.getConfig('c'))?.status?.conditions).toMatchObject([{ type: 'Ready', status: 'True' }]);
+    });
+  });
+
+  it('serves who waits as soon as the range is wider', async () => {
+    const w = await world();
+    await w.operator();
+    await w.agent();
+    await w.config('c', [{ name: 'pc0', master: 'tiny', cidr: '10.60.0.0/30' }]);
+    await w.pod('a', { podconfig: 'c' });
+    await w.pod('b', { podconfig: 'c' });
+    await eventually(async () => expect((await w.getConfig('c'))?.status?.conditions?.[1]?.type).toBe('Exhausted'));
+    await w.config('c', [{ name: 'pc0', master: 'tiny', cidr: '10.60.0.0/24' }]);
+    await eventually(async () => {
+      const all = [...(await w.addressesOf('a')), ...(await w.addressesOf('b'))];
+      expect(new Set(all).size).toBe(2);
+      expect(all.every((address) => address.endsWith('/24'))).toBe(true);
+    });
+    await eventually(async () => expect((await w.pools()).map(({ spec }) => spec.cidr)).toEqual(['10.60.0.0/24']));
+  });
+
+  it('gives a pod its other networks meanwhile', async () => {
+    const w = await world();
+    await w.operator();
+    await w.agent();
+    await w.config('c', [
+      { name: 'pc0', master: 'tiny', cidr: '10.60.0.0/30' },
+      { name: 'pc1', master: 'wide', cidr: '10.61.0.0/24' },
+    ]);
+    await w.pod('a', { podconfig: 'c' });
+    await eventually(async () => expect(await w.addressesOf('a')).toHaveLength(2));
+    await w.pod('b', { podconfig: 'c' });
+    await eventually(async () => expect(await w.addressesOf('b')).toEqual(['10.61.0.3/24']));
+  });
+});
+
+describe('addresses', () => {
+  it('of two families, with exclusions, come from a pool each', async () => {
+    const w = await world();
+    await w.operator();
+    await w.agent();
+    const range = { cidrs: ['10.62.0.0/24', 'fd62::/64'], exclude: ['10.62.0.0/29', 'fd62::/124'] };
+    await w.config('c', [{ name: 'pc0', master: 'both', ...range }]);
+    await w.pod('a', { podconfig: 'c' });
+    await eventually(async () => expect(await w.addressesOf('a')).toEqual(['10.62.0.8/24', 'fd62::10/64']));
+  });
+
+  it('that are asked for by name go to one pod, and the other is told whose it is', async () => {
+    const w = await world();
+    await w.operator();
+    await w.agent();
+    const spec = {
+      podSelector: { matchLabels: { app: 'x' } },
+      name: 'lan0',
+      linkType: 'veth',
+      bridge: 'lan',
+      cidr: '10.63.0.0/24',
+      addresses: ['10.63.0.77'],
+    } as const;
+    const { client, namespace } = w;
+    await client.create(
+      additionalNetworkKind.resource,
+      { metadata: { name: 'lan', namespace }, spec: spec as never },
+      { namespace },
+    );
+    await w.pod('a', { app: 'x' });
+    await eventually(async () => expect(await w.addressesOf('a')).toEqual(['10.63.0.77/24']));
+    await w.pod('b', { app: 'x' });
+    await eventually(async () => {
+      const { status } = await client.get(additionalNetworkKind.resource, 'lan', { namespace });
+      expect(status?.selectedPods).toBe(2);
+      expect(status?.conditions?.[0]).toMatchObject({ status: 'False', reason: 'AddressTaken' });
+      expect(status?.conditions?.[0]?.message).toContain('pod a');
+    });
+    expect(await w.networkOf('b')).toBeUndefined();
+  });
+
+  it('stay with their pods when the pools are lost while no operator runs', async () => {
+    const w = await world();
+    const first = await w.operator();
+    await w.agent();
+    await w.config('c', [{ name: 'pc0', master: 'br', cidr: '10.64.0.0/24' }]);
+    const names = ['a', 'b', 'c', 'd'];
+    for (const name of names) await w.pod(name, { podconfig: 'c' });
+    await eventually(async () => expect((await w.networks()).length).toBe(4));
+    const before = await Promise.all(names.map((name) => w.addressesOf(name)));
+    await first.stop();
+    await w.client.deleteCollection(ipPoolKind.resource, { namespace: w.namespace });
+    await w.pod('new', { podconfig: 'c' });
+    await w.operator();
+    await eventually(async () => expect(await w.addressesOf('new')).toEqual(['10.64.0.6/24']));
+    expect(await Promise.all(names.map((name) => w.addressesOf(name)))).toEqual(before);
+    expect((await w.pools())[0]?.status?.used).toBe(5);
+  });
+});
