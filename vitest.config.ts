@@ -18,6 +18,8 @@ export default defineConfig({
           exclude: special.flatMap((tier) => files(`.${tier}`)).concat('**/node_modules/**'),
           pool: 'forks',
           isolate: false,
+          // A limit for what hangs, not a measure: a loaded machine takes its time.
+          testTimeout: 60_000,
         },
       },
       { test: { name: 'node', include: files('.node'), pool: 'forks', testTimeout: 120_000, hookTimeout: 180_000 } },

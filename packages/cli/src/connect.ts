@@ -1,5 +1,5 @@
 /** The options and the connection of commands that talk to a cluster. */
-import { type Client, createClient, loadConfig } from '@podloom/kube';
+import type { Client } from '@podloom/kube';
 import type { Command } from 'commander';
 
 export interface ConnectOptions {
@@ -20,6 +20,7 @@ export async function withClient<T>(
   { kubeconfig, context, namespace }: ConnectOptions,
   use: (client: Client, namespace: string) => Promise<T>,
 ): Promise<T> {
+  const { createClient, loadConfig } = await import('@podloom/kube');
   const config = await loadConfig({ ...(kubeconfig && { path: kubeconfig }), ...(context && { context }) });
   const client = createClient(config);
   try {

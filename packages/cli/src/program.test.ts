@@ -29,6 +29,7 @@ describe('podloom', () => {
   it.each([
     ['a command that there is not', ['clutser'], /unknown command 'clutser'/],
     ['an option that there is not', ['cluster', 'up', '--knots', '2'], /unknown option '--knots'/],
+    ['a plan of nothing', ['plan'], /name a pod, or a file/],
     ['a count that is none', ['cluster', 'up', '--nodes', 'two'], /whole number/],
     ['a name that a link cannot carry', ['cluster', 'status', '--name', '../etc'], /cannot be a cluster's name/],
     ['a cluster that there is not', ['cluster', 'status', '--name', 'nowhere'], /no cluster nowhere; make it with/],

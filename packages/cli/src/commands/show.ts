@@ -1,7 +1,4 @@
 /** `podloom show POD`: the pod's networks as a drawing. */
-import { podNetworkKind } from '@podloom/api';
-import { isNotFound } from '@podloom/kube';
-import { drawPod } from '@podloom/network';
 import { Command } from 'commander';
 import { type ConnectOptions, withClient, withConnection } from '../connect.ts';
 import { type OutputFormat, outputOption } from '../print.ts';
@@ -12,6 +9,11 @@ export function showCommand(): Command {
     .argument('<pod>', 'name of the pod')
     .addOption(outputOption())
     .action(async (pod: string, options: ConnectOptions & { output: OutputFormat }) => {
+      const [{ podNetworkKind }, { isNotFound }, { drawPod }] = await Promise.all([
+        import('@podloom/api'),
+        import('@podloom/kube'),
+        import('@podloom/network'),
+      ]);
       await withClient(options, async (client, namespace) => {
         const network = await client.get(podNetworkKind.resource, pod, { namespace }).catch((error: unknown) => {
           if (isNotFound(error)) return undefined;

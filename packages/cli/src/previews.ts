@@ -1,0 +1,151 @@
+/**
+ * What `podloom plan` shows: objects composed and planned with the same functions as operator and agent, against what the agents last
+ * reported.
+ */
+import {
+  additionalNetworkKind,
+  bridgeKind,
+  InvalidInput,
+  ipPoolKind,
+  type KubeObject,
+  kindOf,
+  podConfigKind,
+  podNetworkConfigKind,
+  podNetworkKind,
+  primaryNetworkKind,
+} from '@podloom/api';
+import { type Client, type Pod, pods as podResource } from '@podloom/kube';
+import { bridgeDevices, bridgeNamings, describePlan, type Preview, previewPod, type Sources } from '@podloom/network';
+import { readManifests } from './manifest.ts';
+
+export interface PodPreview {
+  readonly pod: string;
+  readonly node: string;
+  readonly preview: Preview;
+}
+
+const sourceKinds = {
+  podConfigs: podConfigKind,
+  podNetworkConfigs: podNetworkConfigKind,
+  additionalNetworks: additionalNetworkKind,
+  primaryNetworks: primaryNetworkKind,
+  bridges: bridgeKind,
+} as const;
+type SourceName = keyof typeof sourceKinds;
+
+/** What is still to be done for one pod. */
+export async function planExisting(client: Client, namespace: string, pod: string): Promise<PodPreview[]> {
+  const previews = await previewNamespace(client, namespace, []);
+  const found = previews.filter((preview) => preview.pod === pod);
+  if (found.length === 0) {
+    throw new InvalidInput('NO_POD', `There is no running pod ${pod} in namespace ${namespace}`);
+  }
+  return found;
+}
+
+/** What applying a file would do to all pods; those that would not change are left out. */
+export async function planFile(client: Client, namespace: string, file: string): Promise<PodPreview[]> {
+  const objects = readManifests(file).map((manifest) => {
+    const kind = kindOf(manifest);
+    if (!kind || !Object.values(sourceKinds).some((one) => one.kind === kind.kind)) {
+      const names = Object.values(sourceKinds).map((one) => one.kind);
+      throw new InvalidInput(
+        'PLAN_KIND',
+        `${file}: ${manifest.kind} changes no pod by itself; plan takes ${names.join(', ')}`,
+      );
+    }
+    return kind.parse({
+      ...manifest,
+      metadata: { ...manifest.metadata, namespace: manifest.metadata.namespace ?? namespace },
+    });
+  });
+  const previews: PodPreview[] = [];
+  for (const one of new Set(objects.map(({ metadata }) => metadata.namespace ?? namespace))) {
+    const theirs = objects.filter(({ metadata }) => metadata.namespace === one);
+    previews.push(...(await previewNamespace(client, one, theirs)));
+  }
+  return previews.filter(
+    ({ preview: { steps, conflicts, problems } }) => steps.length + conflicts.length + problems.length > 0,
+  );
+}
+
+async function previewNamespace(
+  client: Client,
+  namespace: string,
+  changed: readonly KubeObject[],
+): Promise<PodPreview[]> {
+  const [sources, pods, networks, pools] = await Promise.all([
+    listSources(client, namespace),
+    client.list(podResource, { namespace }),
+    client.list(podNetworkKind.resource, { namespace }),
+    client.list(ipPoolKind.resource, { namespace }),
+  ]);
+  const after = withChanged(sources, changed);
+  const byName = new Map(networks.items.map((network) => [network.metadata.name, network]));
+  const devices = bridgeDevices([
+    ...bridgeNamings(after),
+    ...networks.items.flatMap(({ spec }) =>
+      spec.interfaces.flatMap(({ bridge }) =>
+        bridge ? [{ namespace, bridge: bridge.name, since: '', device: bridge.device }] : [],
+      ),
+    ),
+  ]);
+  return pods.items.filter(isServed).map((pod) => {
+    const { name = '', uid = '', labels = {} } = pod.metadata;
+    const nodeName = pod.spec?.nodeName ?? '';
+    const current = byName.get(name);
+    const preview = previewPod({
+      pod: { namespace, name, uid, nodeName, labels, hostNetwork: pod.spec?.hostNetwork },
+      sources: after,
+      current: current?.spec.podUid === uid ? current : undefined,
+      pools: pools.items,
+      devices,
+      now: new Date().toISOString(),
+    });
+    return { pod: name, node: nodeName, preview };
+  });
+}
+
+const isServed = ({ metadata, spec, status }: Pod): boolean =>
+  status?.phase === 'Running' && spec?.nodeName !== undefined && metadata.deletionTimestamp === undefined;
+
+async function listSources(client: Client, namespace: string): Promise<Sources> {
+  const lists = await Promise.all(
+    Object.entries(sourceKinds).map(async ([name, kind]) => {
+      const { items } = await client.list<KubeObject>(kind.resource, { namespace });
+      return [name, items.filter(({ metadata }) => metadata.deletionTimestamp === undefined)] as const;
+    }),
+  );
+  return Object.fromEntries(lists);
+}
+
+/** As if the objects had just been applied: one that is there already keeps its age. */
+function withChanged(sources: Sources, changed: readonly KubeObject[]): Sources {
+  const result: Record<string, readonly KubeObject[]> = {};
+  for (const name of Object.keys(sourceKinds) as SourceName[]) {
+    const there: readonly KubeObject[] = sources[name] ?? [];
+    const mine = changed.filter(({ kind }) => kind === sourceKinds[name].kind);
+    const replaced = mine.map((object) => {
+      const old = there.find(({ metadata }) => metadata.name === object.metadata.name);
+      const { uid = `new-${object.metadata.name}`, creationTimestamp = new Date().toISOString() } = old?.metadata ?? {};
+      return { ...object, metadata: { ...object.metadata, uid, creationTimestamp } };
+    });
+    const names = new Set(mine.map(({ metadata }) => metadata.name));
+    result[name] = [...there.filter(({ metadata }) => !names.has(metadata.name)), ...replaced];
+  }
+  return result;
+}
+
+export function describePreviews(previews: readonly PodPreview[]): string {
+  if (previews.length === 0) return 'Nothing to do: no running pod would change.\n';
+  return previews
+    .map(({ pod, node, preview: { steps, conflicts, problems } }) =>
+      [
+        `pod ${pod} on node ${node}\n`,
+        ...conflicts.map(({ loser, message }) => `! ${loser.kind} ${loser.name}: ${message}\n`),
+        ...problems.map((problem) => `! ${problem}\n`),
+        describePlan(steps, { node, pod }),
+      ].join(''),
+    )
+    .join('\n');
+}
