@@ -23,7 +23,7 @@ async function expectAllServed(w: World, howMany: number): Promise<void> {
   await eventually(async () => {
     const pools = await w.pools();
     const recorded = pools.flatMap(({ status }) => status?.allocations ?? []).filter(({ releasedAt }) => !releasedAt);
-    const inUse = addressesIn(await w.networks()).map((address) => address.split('/')[0]);
+    const inUse = addressesIn(await w.networks()).map((address) => address.split('/')[0] ?? '');
     expect(recorded.map(({ address }) => address).toSorted()).toEqual(inUse.toSorted());
   });
 }
