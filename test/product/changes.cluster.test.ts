@@ -1,0 +1,217 @@
+/** What people change while pods run: labels, attachments, several objects at once. Each ends in exactly the declared state, and no pod restarts. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  additionalNetwork,
+  eventually,
+  isPrivate,
+  openWorld,
+  pod,
+  podConfig,
+  podNetworkConfig,
+  primaryNetwork,
+  type PodNetwork,
+  type World,
+} from './world.ts';
+
+let world: World;
+
+describe.skipIf(!isPrivate)('while pods run', () => {
+  beforeAll(async () => {
+    world = await openWorld();
+  });
+  afterAll(() => world.end());
+
+  it('a pod gets its links with the label and loses them with it', async () => {
+    const scene = await world.scene('label');
+    await scene.apply(podConfig('chosen', { name: 'l0', master: 'lbr0', cidr: '172.30.3.0/24' }));
+    await scene.start(pod('one'), pod('other', {}, 'n2'));
+    const lives = await scene.lives();
+    expect((await scene.ready('podconfig/chosen')).status).toMatchObject({
+      phase: 'unset',
+      conditions: [{ reason: 'NoPods' }],
+    });
+
+    for (const name of ['one', 'other']) await scene.kube('label', 'pod', name, 'podconfig=chosen');
+    await eventually(async () => {
+      expect(await scene.links('one')).toMatchObject([{ addresses: [expect.stringMatching(/^172\.30\.3\.\d+\/24$/)] }]);
+      expect(await scene.links('other')).toHaveLength(1);
+    });
+    expect((await scene.ready('podconfig/chosen')).status?.phase).toBe('configured');
+
+    await scene.kube('label', 'pod', 'one', 'podconfig-');
+    await scene.kube('label', 'pod', 'other', 'podconfig=another', '--overwrite');
+    await eventually(async () => {
+      expect(await scene.links('one')).toEqual([]);
+      expect(await scene.links('other')).toEqual([]);
+      expect(await world.ours()).toEqual([]);
+      expect(await scene.kube('get', 'podnetworks', '--output=name')).toBe('');
+    });
+    expect(await scene.lives()).toEqual(lives);
+    await scene.kube('delete', 'podconfig', 'chosen', '--timeout=60s');
+    await scene.clean();
+  });
+
+  it('attachments are added, changed and removed, and the others stay as they are', async () => {
+    const scene = await world.scene('changes');
+    await scene.start(pod('one', { podconfig: 'living' }));
+    const lives = await scene.lives();
+    const first = { name: 'a0', master: 'abr0', cidr: '172.30.4.0/25' };
+    const second = { name: 'a1', master: 'abr1', cidr: 'fd00:30:4::/80', mtu: 1300 };
+    const mac = '02:00:5e:10:00:07';
+    const a0 = { name: expect.stringMatching(/^a0\d+$/) as string, addresses: ['172.30.4.2/25'] };
+    const a1 = { name: expect.stringMatching(/^a1\d+$/) as string, addresses: ['fd00:30:4::2/80'], mtu: 1300 };
+    const names = new Set<string>();
+    const steps: [string, object[], object[]][] = [
+      ['one', [first], [{ ...a0, mtu: 1500 }]],
+      ['another is added', [first, second], [{ ...a0, mtu: 1500 }, a1]],
+      [
+        'mtu and alias change',
+        [{ ...first, mtu: 1420, alias: 'left' }, second],
+        [{ ...a0, mtu: 1420, alias: 'left' }, a1],
+      ],
+      ['mac changes', [{ ...first, hardwareAddr: mac }, second], [{ ...a0, mtu: 1500, mac }, a1]],
+      ['the first goes', [second], [a1]],
+      ['all go', [], []],
+    ];
+    for (const [what, attachments, links] of steps) {
+      await scene.apply(podConfig('living', ...attachments));
+      await eventually(async () => expect({ what, links: await scene.links('one') }).toMatchObject({ what, links }));
+      for (const { name } of await scene.links('one')) names.add(name);
+    }
+    expect(names.size).toBe(2);
+    expect(await world.ours()).toEqual([]);
+    expect(await scene.lives()).toEqual(lives);
+    await scene.kube('delete', 'podconfig', 'living', '--timeout=60s');
+    await scene.clean();
+  });
+
+  it('several objects choose one pod; what two cannot both have, both show, and the younger gets it when the older goes', async () => {
+    const scene = await world.scene('several');
+    await scene.start(pod('one', { podconfig: 'mine', podNetworkConfig: 'mine', app: 'cnf' }));
+    const lives = await scene.lives();
+    const podSelector = { matchLabels: { app: 'cnf' } };
+    await scene.apply(podConfig('mine', { name: 's0', master: 'sbr0', cidr: '172.30.5.0/24' }));
+    await scene.ready('podconfig/mine');
+    await scene.apply(
+      podNetworkConfig('mine', {
+        additionalNetworks: [
+          {
+            networkName: 's1',
+            linkType: 'veth',
+            master: 'sbr1',
+            cidrs: ['172.30.6.0/28', 'fd00:30:6::/64'],
+            gateway: 'None',
+            addresses: ['172.30.6.9', 'fd00:30:6::9'],
+            routes: [
+              { to: '198.51.100.0/24', via: '172.30.6.1' },
+              { to: '2001:db8:6::/48', via: 'fd00:30:6::1' },
+            ],
+          },
+        ],
+      }),
+      additionalNetwork('rival', { podSelector, namePrefix: 's0', bridge: 'sbr2', cidr: '172.30.7.0/24' }),
+    );
+    const { status } = await scene.ready('podnetworkconfig/mine');
+    expect(status?.PodNetworkConfigs).toMatchObject([
+      {
+        podName: 'one',
+        configList: [expect.stringMatching(/podIPAddr:172\.30\.6\.9\/28,fd00:30:6::9\/64 .*bridge:sbr1/)],
+      },
+    ]);
+    expect(await scene.links('one')).toMatchObject([
+      { addresses: ['172.30.5.2/24'] },
+      { addresses: ['172.30.6.9/28', 'fd00:30:6::9/64'] },
+    ]);
+    expect(await scene.inPod('one', 'ip', 'route')).toMatch(/198\.51\.100\.0\/24 via 172\.30\.6\.1 dev s1\d+/);
+    expect(await scene.inPod('one', 'ip', '-6', 'route')).toMatch(/2001:db8:6::\/48 via fd00:30:6::1 dev s1\d+/);
+    const bridge = await world.onNode('n1', 'ip', '-o', 'address', 'show', 'dev', 'sbr1');
+    expect(bridge.replaceAll(/.*inet6 fe80.*\n/g, '')).toBe('');
+
+    await eventually(async () => {
+      expect(await scene.condition('additionalnetwork/rival', 'Ready')).toMatchObject({
+        status: 'False',
+        reason: 'InterfaceConflict',
+        message: expect.stringContaining('PodConfig mine') as string,
+      });
+      expect(await scene.condition('podconfig/mine', 'Conflict')).toMatchObject({
+        status: 'True',
+        message: expect.stringContaining('AdditionalNetwork rival') as string,
+      });
+    });
+    expect(await scene.condition('podconfig/mine', 'Ready')).toMatchObject({ status: 'True' });
+
+    await scene.kube('delete', 'podconfig', 'mine', '--timeout=60s');
+    await scene.ready('additionalnetwork/rival');
+    expect(await scene.links('one')).toMatchObject([
+      { addresses: ['172.30.7.2/24'] },
+      { addresses: ['172.30.6.9/28', 'fd00:30:6::9/64'] },
+    ]);
+    expect(await scene.condition('additionalnetwork/rival', 'Conflict')).toBeUndefined();
+    expect(await scene.lives()).toEqual(lives);
+    await scene.kube('delete', 'additionalnetwork/rival', 'podnetworkconfig/mine', '--timeout=60s');
+    await scene.clean();
+    expect(await scene.inPod('one', 'ip', 'route')).not.toContain('198.51.100.0');
+  });
+
+  it('the primary link is changed, what was before is written down, and comes back', async () => {
+    const scene = await world.scene('primary');
+    await scene.start(pod('one', { app: 'cnf' }));
+    const lives = await scene.lives();
+    const look = async (): Promise<string> =>
+      (
+        await scene.inPod('one', 'sh', '-c', 'ip link show eth0; ip route; cat /proc/sys/net/ipv4/conf/eth0/rp_filter')
+      ).replaceAll(/ state \w+/g, '');
+    const before = await look();
+    const spec = { podSelector: { matchLabels: { app: 'cnf' } }, mtuBytes: 1400, txQueueLength: 77 };
+    const gateway = /default via (\S+)/.exec(before)?.[1] ?? '';
+    const routes = [{ to: '203.0.113.0/24', via: gateway }];
+    await scene.apply(primaryNetwork('faster', { ...spec, sysctls: { 'net.ipv4.conf.rp_filter': '2' }, routes }));
+    await scene.ready('primarynetwork/faster');
+    const during = await look();
+    expect(during).toMatch(/ mtu 1400 .* qlen 77\b/);
+    expect(during).toContain(`203.0.113.0/24 via ${gateway} dev eth0`);
+    expect(during.trim().endsWith('2')).toBe(true);
+    const { status } = await scene.get<PodNetwork>('podnetwork', 'one');
+    expect(status?.primary).toMatchObject({
+      before: { mtuBytes: 1500, sysctls: { 'net.ipv4.conf.rp_filter': before.trim().split('\n').at(-1) } },
+      applied: { mtuBytes: 1400, txQueueLength: 77 },
+    });
+
+    await scene.apply(primaryNetwork('faster', { ...spec, mtuBytes: 1300, txQueueLength: 77 }));
+    await eventually(async () => expect(await look()).toMatch(/ mtu 1300 /));
+    await eventually(async () => expect(await look()).not.toContain('203.0.113.0'));
+    await scene.kube('delete', 'primarynetwork', 'faster', '--timeout=60s');
+    expect(await look()).toBe(before);
+    expect(await scene.lives()).toEqual(lives);
+    await scene.clean();
+  });
+
+  it('a pod waits where a range is full, and gets its address when the range grows', async () => {
+    const scene = await world.scene('full');
+    const attachment = { name: 'f0', master: 'fbr0', cidr: '172.30.8.0/30' };
+    await scene.start(pod('one', { podconfig: 'small' }));
+    await scene.apply(podConfig('small', attachment));
+    await scene.ready('podconfig/small');
+    await scene.start(pod('one', { podconfig: 'small' }), pod('two', { podconfig: 'small' }));
+    const lives = await scene.lives();
+    await eventually(async () =>
+      expect(await scene.condition('podconfig/small', 'Exhausted')).toMatchObject({
+        status: 'True',
+        message: expect.stringContaining('172.30.8.0/30') as string,
+      }),
+    );
+    expect(await scene.condition('podconfig/small', 'Ready')).toMatchObject({ status: 'False', reason: 'Exhausted' });
+    expect(await scene.links('one')).toMatchObject([{ addresses: ['172.30.8.2/30'] }]);
+    expect(await scene.links('two')).toEqual([]);
+    expect(await scene.kube('get', 'ippools')).toMatch(/172\.30\.8\.0\/30 .* 1 +0 /);
+
+    await scene.apply(podConfig('small', { ...attachment, cidr: '172.30.8.0/29' }));
+    await scene.ready('podconfig/small');
+    const found = [...(await scene.links('one')), ...(await scene.links('two'))].flatMap(({ addresses }) => addresses);
+    expect(new Set(found).size).toBe(2);
+    for (const address of found) expect(address).toMatch(/^172\.30\.8\.[2-6]\/29$/);
+    expect(await scene.lives()).toEqual(lives);
+    await scene.kube('delete', 'podconfig', 'small', '--timeout=60s');
+    await scene.clean();
+  });
+});

@@ -1,0 +1,212 @@
+/** Our own processes and nodes die at bad moments. What is right stays, what is not is mended by who comes after, and nothing waits for ever. */
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest';
+import {
+  eventually,
+  isPrivate,
+  openWorld,
+  pod,
+  podConfig,
+  podSpec,
+  systemNamespace,
+  type Pod,
+  type World,
+} from './world.ts';
+
+let world: World;
+
+const partsOf = async (component: string): Promise<Pod[]> =>
+  (
+    await world.get<{ items: Pod[] }>(
+      'pods',
+      '-n',
+      systemNamespace,
+      `--selector=app.kubernetes.io/component=${component}`,
+    )
+  ).items;
+const agentOn = async (node: string): Promise<Pod[]> =>
+  (await partsOf('agent')).filter(({ spec }) => spec.nodeName === node);
+const patchAgents = (nodeSelector: object | null): Promise<string> =>
+  world.kube([
+    'patch',
+    'daemonset',
+    'podloom-agent',
+    '-n',
+    systemNamespace,
+    '--type=merge',
+    `--patch=${JSON.stringify({ spec: { template: { spec: { nodeSelector } } } })}`,
+  ]);
+const allReady = async (): Promise<void> => {
+  await world.kube(['rollout', 'status', 'daemonset/podloom-agent', '-n', systemNamespace, '--timeout=120s']);
+  await world.kube(['rollout', 'status', 'deployment/podloom-operator', '-n', systemNamespace, '--timeout=120s']);
+};
+
+describe.skipIf(!isPrivate)('when our own processes fail', () => {
+  beforeAll(async () => {
+    world = await openWorld();
+  });
+  afterAll(() => world.end());
+
+  it('an agent that is killed leaves what is right, and the next one finishes what was begun', async () => {
+    const scene = await world.scene('agent');
+    onTestFinished(allReady);
+    await scene.start(pod('one', { podconfig: 'tough' }));
+    const lives = await scene.lives();
+    const first = { name: 'x0', master: 'xbr0', cidr: '172.30.13.0/24' };
+    const second = { name: 'x1', master: 'xbr1', cidr: '172.30.14.0/24' };
+    await scene.apply(podConfig('tough', first));
+    world.kill(await agentOn('n1'));
+    await scene.ready('podconfig/tough');
+    const [link] = await scene.links('one');
+    expect(link?.addresses).toEqual(['172.30.13.2/24']);
+
+    await scene.kube(
+      'delete',
+      'pod',
+      '-n',
+      systemNamespace,
+      ...(await agentOn('n1')).map(({ metadata }) => metadata.name),
+      '--grace-period=0',
+      '--force',
+    );
+    expect(await scene.links('one')).toEqual([link]);
+    await scene.apply(podConfig('tough', first, second));
+    await scene.ready('podconfig/tough');
+    expect(await scene.links('one')).toMatchObject([link, { addresses: ['172.30.14.2/24'] }]);
+
+    await Promise.all([
+      scene.kube('delete', 'podconfig', 'tough', '--timeout=90s'),
+      eventually(async () => world.kill(await agentOn('n1'))),
+    ]);
+    await scene.clean();
+    expect(await scene.lives()).toEqual(lives);
+  });
+
+  it('an object that is deleted while the agent is away says for whom it waits, and goes when the agent is back', async () => {
+    const scene = await world.scene('away');
+    await scene.start(pod('one', { podconfig: 'patient' }));
+    const lives = await scene.lives();
+    await scene.apply(podConfig('patient', { name: 'y0', master: 'ybr0', cidr: '172.30.15.0/24' }));
+    await scene.ready('podconfig/patient');
+    const links = await scene.links('one');
+    onTestFinished(async () => {
+      await patchAgents(null);
+      await allReady();
+    });
+    await patchAgents({ 'podloom-test': 'nowhere' });
+    await eventually(async () => expect(await partsOf('agent')).toEqual([]));
+    expect(await scene.links('one')).toEqual(links);
+
+    await scene.kube('delete', 'podconfig', 'patient', '--wait=false');
+    await eventually(async () =>
+      expect(await scene.condition('podconfig/patient', 'Ready')).toMatchObject({
+        status: 'False',
+        reason: 'Removing',
+        message: expect.stringMatching(/1 pods? on n1 .*agent/) as string,
+      }),
+    );
+    expect(await scene.links('one')).toEqual(links);
+    await patchAgents(null);
+    await scene.kube('wait', 'podconfig/patient', '--for=delete', '--timeout=90s');
+    await scene.clean();
+    expect(await scene.lives()).toEqual(lives);
+  });
+
+  it('twenty pods are served although all operators die half way, each with an address of its own', async () => {
+    const scene = await world.scene('operator');
+    onTestFinished(allReady);
+    const count = 20;
+    const labels = { podconfig: 'many' };
+    await scene.apply({
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name: 'many' },
+      spec: {
+        replicas: count,
+        selector: { matchLabels: labels },
+        template: { metadata: { labels }, spec: { ...podSpec('n1'), nodeName: undefined } },
+      },
+    });
+    await scene.running(count);
+    const lives = await scene.lives();
+    await scene.apply(podConfig('many', { name: 'z0', master: 'zbr0', cidr: '172.30.16.0/24' }));
+    await eventually(async () => expect(await scene.kube('get', 'podnetworks', '--output=name')).not.toBe(''));
+    world.kill(await partsOf('operator'));
+    const { status } = await scene.ready('podconfig/many');
+    const lines = status?.podConfigurations?.flatMap(({ configList }) => configList) ?? [];
+    const addresses = lines.map((line) => /podIPAddr:(\S+)/.exec(line)?.[1]);
+    expect(addresses).toHaveLength(count);
+    expect(new Set(addresses).size).toBe(count);
+
+    const holder = await world.kube([
+      'get',
+      'lease',
+      'podloom-operator',
+      '-n',
+      systemNamespace,
+      '--output=jsonpath={.spec.holderIdentity}',
+    ]);
+    const leader = (await partsOf('operator')).find(({ metadata }) => holder.includes(metadata.name));
+    await scene.kube('delete', 'podconfig', 'many', '--wait=false');
+    await scene.kube(
+      'delete',
+      'pod',
+      '-n',
+      systemNamespace,
+      leader?.metadata.name ?? '',
+      '--grace-period=0',
+      '--force',
+    );
+    await scene.kube('wait', 'podconfig/many', '--for=delete', '--timeout=90s');
+    expect(await world.ours()).toEqual([]);
+    expect(await scene.kube('get', 'podnetworks', '--output=name')).toBe('');
+    expect(await scene.lives()).toEqual(lives);
+  });
+
+  it('an object whose node is gone for good is not held back by it', async () => {
+    const scene = await world.scene('ghost');
+    const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'podloom-ghost' }, spec: { unschedulable: true } };
+    await world.kube(['create', '--filename=-'], JSON.stringify(node));
+    onTestFinished(async () => {
+      await world.kube(['delete', 'node', 'podloom-ghost', '--ignore-not-found']);
+      const field = '--field-selector=spec.nodeName=podloom-ghost';
+      await world.kube(['delete', 'pods', '--all-namespaces', field, '--grace-period=0', '--force', '--wait']);
+      await allReady();
+    });
+    await scene.apply(pod('lost', { podconfig: 'gone' }, 'podloom-ghost'));
+    const status = {
+      phase: 'Running',
+      podIP: '10.255.255.254',
+      containerStatuses: [
+        {
+          name: 'main',
+          ready: true,
+          restartCount: 0,
+          image: inject('toolsImage'),
+          imageID: 'none',
+          containerID: 'containerd://none',
+          state: { running: {} },
+        },
+      ],
+    };
+    await scene.kube(
+      'patch',
+      'pod',
+      'lost',
+      '--subresource=status',
+      '--type=merge',
+      `--patch=${JSON.stringify({ status })}`,
+    );
+    await scene.apply(podConfig('gone', { name: 'w0', master: 'wbr0', cidr: '172.30.17.0/24' }));
+    await eventually(async () => expect((await scene.network('lost')).spec.nodeName).toBe('podloom-ghost'));
+    await scene.kube('delete', 'podconfig', 'gone', '--wait=false');
+    await eventually(async () =>
+      expect(await scene.condition('podconfig/gone', 'Ready')).toMatchObject({
+        reason: 'Removing',
+        message: expect.stringContaining('podloom-ghost') as string,
+      }),
+    );
+    await world.kube(['delete', 'node', 'podloom-ghost']);
+    await scene.kube('wait', 'podconfig/gone', '--for=delete', '--timeout=60s');
+    await eventually(async () => expect(await scene.kube('get', 'podnetworks,ippools', '--output=name')).toBe(''));
+  });
+});

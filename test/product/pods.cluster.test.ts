@@ -1,0 +1,125 @@
+/** What happens to pods and to their links without anyone asking us: restarts, a new pod under an old name, hands that reach in. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventually, isPrivate, openWorld, pod, podConfig, type World } from './world.ts';
+
+let world: World;
+
+describe.skipIf(!isPrivate)('a pod with networks', () => {
+  beforeAll(async () => {
+    world = await openWorld();
+  });
+  afterAll(() => world.end());
+
+  it('keeps its links and their names when its container restarts', async () => {
+    const scene = await world.scene('restart');
+    await scene.start(pod('one', { podconfig: 'kept' }));
+    await scene.apply(podConfig('kept', { name: 'k0', master: 'kbr0', cidr: '172.30.9.0/24' }));
+    await scene.ready('podconfig/kept');
+    const before = await scene.links('one');
+    const status = await scene.kube('get', 'podconfig', 'kept', '--output=jsonpath={.status.podConfigurations}');
+    await scene.inPod('one', 'sh', '-c', 'kill 1');
+    await eventually(async () => {
+      const [found] = await scene.pods();
+      expect(found?.status.containerStatuses).toMatchObject([{ restartCount: 1, ready: true }]);
+    });
+    expect(await scene.links('one')).toEqual(before);
+    expect(await scene.inPod('one', 'ping', '-c', '1', '-W', '5', '172.30.9.1')).toContain('1 received');
+    await scene.apply(
+      podConfig(
+        'kept',
+        { name: 'k0', master: 'kbr0', cidr: '172.30.9.0/24', mtu: 1400 },
+        { name: 'k1', master: 'kbr1' },
+      ),
+    );
+    await eventually(async () =>
+      expect(await scene.links('one')).toMatchObject([
+        { name: before[0]?.name, mtu: 1400, addresses: before[0]?.addresses },
+        { name: before[0]?.name.replace('k0', 'k1'), addresses: [] },
+      ]),
+    );
+    await scene.apply(podConfig('kept', { name: 'k0', master: 'kbr0', cidr: '172.30.9.0/24' }));
+    await eventually(async () =>
+      expect(await scene.kube('get', 'podconfig', 'kept', '--output=jsonpath={.status.podConfigurations}')).toBe(
+        status,
+      ),
+    );
+    await scene.kube('delete', 'podconfig', 'kept', '--timeout=60s');
+    await scene.clean();
+  });
+
+  it('is another pod when it comes back under the same name, and gets networks of its own', async () => {
+    const scene = await world.scene('again');
+    const labels = { podconfig: 'again' };
+    const [old] = await scene.start(pod('one', labels));
+    await scene.apply(podConfig('again', { name: 'g0', master: 'gbr0', cidr: '172.30.10.0/24' }));
+    await scene.ready('podconfig/again');
+    const [oldLink] = await scene.links('one');
+    await scene.kube('delete', 'pod', 'one', '--wait', '--timeout=60s');
+    const [young] = await scene.start(pod('one', labels, 'n2'));
+    expect(young?.metadata.uid).not.toBe(old?.metadata.uid);
+    await eventually(async () => {
+      const network = await scene.network('one');
+      expect(network.spec).toMatchObject({ podUid: young?.metadata.uid, nodeName: 'n2' });
+      const [link, ...more] = await scene.links('one');
+      expect(more).toEqual([]);
+      expect(link?.name).toBe(`g0${network.status?.podPid}`);
+      // The address of the one before has to cool down.
+      expect(link?.addresses).not.toEqual(oldLink?.addresses);
+    });
+    await eventually(async () => expect((await world.ours()).filter((line) => line.startsWith('n1 '))).toEqual([]));
+    await scene.ready('podconfig/again');
+    await scene.kube('delete', 'podconfig', 'again', '--timeout=60s');
+    await scene.clean();
+  });
+
+  it('may be forced away while its PodConfig goes, and nothing stays', async () => {
+    const scene = await world.scene('forced');
+    await scene.start(pod('one', { podconfig: 'brief' }), pod('two', { podconfig: 'brief' }));
+    await scene.apply(podConfig('brief', { name: 'b0', master: 'bbr0', cidr: '172.30.11.0/24' }));
+    await scene.ready('podconfig/brief');
+    await Promise.all([
+      scene.kube('delete', 'pod', 'one', '--grace-period=0', '--force', '--wait=false'),
+      scene.kube('delete', 'podconfig', 'brief', '--timeout=60s'),
+    ]);
+    await scene.clean();
+    expect((await scene.pods()).map(({ metadata }) => metadata.name)).toEqual(['two']);
+  });
+
+  it('has its links mended when someone reaches in from the node, and an Event says so', async () => {
+    const scene = await world.scene('drift');
+    await scene.start(pod('one', { podconfig: 'firm' }));
+    await scene.apply(podConfig('firm', { name: 'd0', master: 'dbr0', cidr: '172.30.12.0/24', mtu: 1400 }));
+    await scene.ready('podconfig/firm');
+    const lives = await scene.lives();
+    const network = await scene.network('one');
+    const [link] = await scene.links('one');
+    const name = link?.name ?? '';
+    const state = async (): Promise<unknown> => ({
+      links: await scene.links('one'),
+      port: (await world.onNode('n1', 'ip', '-o', 'link', 'show', `h${name}`)).includes('master dbr0 '),
+      gateway: (await world.onNode('n1', 'ip', '-o', 'address', 'show', 'dev', 'dbr0')).includes('172.30.12.1/24'),
+      answer: (await scene.inPod('one', 'ping', '-c', '1', '-W', '1', '172.30.12.1')).includes('1 received'),
+    });
+    const good = await state();
+    expect(good).toMatchObject({ port: true, gateway: true, answer: true });
+    const hands: [string, () => Promise<string>][] = [
+      ['link deleted', () => world.asRootIn(network, 'ip', 'link', 'delete', name)],
+      ['address removed', () => world.asRootIn(network, 'ip', 'address', 'flush', 'dev', name)],
+      ['mtu changed', () => world.asRootIn(network, 'ip', 'link', 'set', name, 'mtu', '1280')],
+      ['port taken off', () => world.onNode('n1', 'ip', 'link', 'set', `h${name}`, 'nomaster')],
+      ['gateway removed', () => world.onNode('n1', 'ip', 'address', 'delete', '172.30.12.1/24', 'dev', 'dbr0')],
+      ['bridge deleted', () => world.onNode('n1', 'ip', 'link', 'delete', 'dbr0')],
+    ];
+    for (const [what, reach] of hands) {
+      await reach();
+      await eventually(async () => expect([what, await state().catch(String)]).toEqual([what, good]));
+    }
+    await eventually(async () => {
+      const events = await scene.kube('get', 'events', '--field-selector=reason=Drift,involvedObject.name=one');
+      expect(events).toContain('Changed by someone else');
+    });
+    expect(await scene.lives()).toEqual(lives);
+    await scene.kube('delete', 'podconfig', 'firm', '--timeout=60s');
+    await scene.clean();
+  });
+});

@@ -1,0 +1,156 @@
+/** The first thing that anyone tries: the PodConfig of the first seed, unchanged, and what the command line says about it. */
+import { mkdtempDisposableSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { tmpdir } from 'node:os';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventually, isPrivate, openWorld, pod, podConfig, type World } from './world.ts';
+
+const seed = `
+apiVersion: podconfig.opdev.io/v1alpha1
+kind: PodConfig
+metadata:
+  name: podconfig-sample-a
+spec:
+
+  sampleDeployment:
+    create: true
+    name: cnf-example-a
+
+  networkAttachments:
+    - name: pc0
+      linkType: veth
+      master: pcbr0
+      parent: pc0
+      cidr: "192.168.100.0/24"
+    - name: pc1
+      linkType: veth
+      master: pcbr1
+      parent: pc1
+      cidr: "192.168.99.0/24"
+`;
+
+let world: World;
+
+describe.skipIf(!isPrivate)('a PodConfig', () => {
+  beforeAll(async () => {
+    world = await openWorld();
+  });
+  afterAll(() => world.end());
+
+  it('of the seed makes two pods with two networks each, that reach each other, and leaves nothing behind', async () => {
+    const scene = await world.scene('seed');
+    const { namespace } = scene;
+    const before = await Promise.all(world.nodes.map((node) => world.foreign(node)));
+    await world.kube(['apply', '-n', namespace, '-f', '-'], seed);
+    await scene.running(2);
+    await eventually(async () =>
+      expect((await scene.get<{ status: object }>('podconfig/podconfig-sample-a')).status).toMatchObject({
+        phase: 'configured',
+      }),
+    );
+    const { status } = await scene.ready('podconfig/podconfig-sample-a');
+    const lives = await scene.lives();
+
+    expect(status?.podConfigurations).toHaveLength(2);
+    const addresses: string[] = [];
+    for (const { podName, configList } of status?.podConfigurations ?? []) {
+      const network = await scene.network(podName);
+      const pid = network.status?.podPid;
+      const links = await scene.links(podName);
+      expect(links.map(({ name }) => name)).toEqual([`pc0${pid}`, `pc1${pid}`]);
+      expect(configList).toEqual(
+        links.map(
+          ({ name, addresses: [address] }, i) =>
+            `{podVethName:${name} podIPAddr:${address} peerVethName:h${name} bridge:pcbr${i}}`,
+        ),
+      );
+      const ports = await world.onNode(network.spec.nodeName, 'ip', '-o', 'link', 'show', 'master', 'pcbr0');
+      expect(ports).toContain(`hpc0${pid}@`);
+      addresses.push(...links.flatMap((link) => link.addresses.map((address) => address.split('/')[0] ?? '')));
+    }
+    expect(new Set(addresses).size).toBe(4);
+    for (const { podName } of status?.podConfigurations ?? []) {
+      for (const address of ['192.168.100.1', '192.168.99.1', ...addresses]) {
+        expect(await scene.inPod(podName, 'ping', '-c', '1', '-W', '5', address)).toContain('1 received');
+      }
+    }
+    expect(await scene.kube('get', 'podnetworks')).toMatch(/pc0\d+,\s?pc1\d+ +True/);
+    expect(await scene.kube('describe', 'pods')).toMatch(/podloom/);
+    expect(await scene.lives()).toEqual(lives);
+
+    await scene.kube('delete', 'podconfig', 'podconfig-sample-a', '--timeout=60s');
+    await eventually(async () => expect(await scene.pods()).toEqual([]));
+    await scene.clean();
+    await eventually(async () =>
+      expect(await Promise.all(world.nodes.map((node) => world.foreign(node)))).toEqual(before),
+    );
+  });
+
+  it('changes nothing of others on the node, neither while it is there nor afterwards', async () => {
+    const scene = await world.scene('foreign');
+    const [one] = await scene.start(pod('one', { podconfig: 'quiet' }));
+    const before = await world.foreign('n1');
+    const inside = await scene.inPod('one', 'ip', 'route');
+    await scene.apply(
+      podConfig(
+        'quiet',
+        { name: 'q0', master: 'qbr0', cidr: '172.30.1.0/24' },
+        { name: 'q1', master: 'qbr1', cidr: 'fd00:30:1::/64' },
+      ),
+    );
+    await scene.ready('podconfig/quiet');
+    expect(await world.foreign('n1')).toEqual(before);
+    expect(await world.ours()).not.toEqual([]);
+    expect(await scene.inPod('one', 'ping', '-c', '1', '-W', '5', 'fd00:30:1::1')).toContain('1 received');
+
+    await scene.kube('delete', 'podconfig', 'quiet', '--timeout=60s');
+    await scene.clean();
+    expect(await world.foreign('n1')).toEqual(before);
+    expect(await scene.inPod('one', 'ip', 'route')).toBe(inside);
+    expect((await scene.pods()).map(({ metadata }) => metadata.uid)).toEqual([one?.metadata.uid]);
+  });
+
+  it('is foretold by `podloom plan`, and drawn by `podloom show`', async () => {
+    const scene = await world.scene('cli');
+    const { namespace } = scene;
+    await scene.start(pod('one', { podconfig: 'told' }));
+    using folder = mkdtempDisposableSync(join(tmpdir(), 'podloom-product-'));
+    const file = join(folder.path, 'told.yaml');
+    const object = podConfig('told', { name: 't0', master: 'tbr0', cidr: '172.30.2.0/24', mtu: 1400 });
+    writeFileSync(file, JSON.stringify(object));
+
+    expect((await world.podloom('show', 'one', '-n', namespace)).stdout).toContain('has no networks');
+    const plan = await world.podloom('plan', '-f', file, '-n', namespace);
+    expect(plan).toMatchObject({ code: 0, stderr: '' });
+    expect(plan.stdout).toMatch(/^pod one on node n1\n@@ /);
+    for (const words of ['tbr0', 't0', '172.30.2.1/24', '172.30.2.2/24', '1400']) expect(plan.stdout).toContain(words);
+    const planned = JSON.parse((await world.podloom('plan', '-f', file, '-n', namespace, '-o', 'json')).stdout) as {
+      pod: string;
+      preview: { steps: { do: string }[] };
+    }[];
+    expect(planned.map((one) => one.pod)).toEqual(['one']);
+    expect(planned[0]?.preview.steps.map((step) => step.do)).toEqual(
+      expect.arrayContaining(['createBridge', 'createVeth', 'addAddress']),
+    );
+    expect(await world.ours()).toEqual([]);
+
+    await scene.apply(object);
+    await scene.ready('podconfig/told');
+    const [link] = await scene.links('one');
+    expect(link).toMatchObject({ mtu: 1400, addresses: ['172.30.2.2/24'] });
+    const shown = await world.podloom('show', 'one', '-n', namespace);
+    expect(shown.stdout).toContain(`pod ${namespace}/one on node n1  ready`);
+    expect(shown.stdout).toContain(`${link?.name}  172.30.2.2/24  ${link?.mac}  mtu 1400  [Attached]`);
+    expect(shown.stdout).toContain(`╰─veth── h${link?.name} ──▶ bridge tbr0  172.30.2.1/24`);
+    expect(shown.stdout).toContain('from PodConfig told');
+    const json = await world.podloom('show', 'one', '-n', namespace, '-o', 'json');
+    expect(JSON.parse(json.stdout)).toMatchObject({ kind: 'PodNetwork', metadata: { name: 'one' } });
+
+    expect((await world.podloom('plan', 'one', '-n', namespace)).stdout).toContain(
+      'Nothing to do: all is as declared.',
+    );
+    const missing = await world.podloom('plan', 'two', '-n', namespace);
+    expect(missing.code).not.toBe(0);
+    expect(missing.stderr).toContain('There is no running pod two');
+  });
+});
