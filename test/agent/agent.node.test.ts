@@ -21,7 +21,7 @@ afterEach(async () => {
   // One test's failure is not the next one's.
   const { items } = await world.client.list(podNetworkKind.resource);
   for (const { metadata } of items) await world.client.delete(podNetworkKind.resource, metadata.name ?? '');
-  await eventually(() => expect(linkNames(world.node).filter((name) => name.includes('pc'))).toEqual([]));
+  await vi.waitUntil(() => linkNames(world.node).every((name) => !name.includes('pc')), { timeout: 20_000 });
   await agent.stop();
 });
 

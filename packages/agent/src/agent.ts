@@ -30,6 +30,7 @@ import { tidyNode } from './reconcile/node.ts';
 import { type PodDeps, podNetworkReconciler, releasePod } from './reconcile/pod.ts';
 import { statusReporter } from './reconcile/reporter.ts';
 import { servedPods } from './reconcile/served.ts';
+import { withoutEcho } from './reconcile/telling.ts';
 import type { AgentSettings } from './settings.ts';
 
 export interface AgentDeps {
@@ -44,8 +45,11 @@ export interface AgentDeps {
   readonly cri?: CriClient | undefined;
 }
 
-/** Statuses are written side by side; the kernel's part of a reconcile is never interrupted by another. */
-const concurrency = 32;
+/**
+ * So many that no pod waits for the status of another to be written: only writing takes time, and the kernel's part of a reconcile is never
+ * interrupted by another.
+ */
+const concurrency = 256;
 
 /** Serves the node until the signal aborts. Links stay as they are: an agent that ends, or is killed, takes nothing away. */
 export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promise<void> {
@@ -123,13 +127,14 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     }),
   );
   const served = servedPods(listening);
+  const reporter = statusReporter(client);
   const podDeps: PodDeps = {
     node,
     nodeInode: fstatSync(node.fd).ino,
     view,
     finder,
     served,
-    reporter: statusReporter(client),
+    reporter,
     guard: driftGuard(settings.driftPolicy, clock),
     events,
     clock,
@@ -147,10 +152,11 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     // What was added cannot be in anyone's way; what was taken out may have been the last.
     if (old && old.metadata.generation !== now?.metadata.generation) tidy();
     if (now && !before) remembered.delete(key);
+    if (old && !now) reporter.forget(old.metadata.uid ?? '');
   });
   const serving = controller<PodNetwork>({
     name: 'podnetwork',
-    resource: cache,
+    resource: withoutEcho(cache, (network) => reporter.isOurs(network)),
     reconcile: podNetworkReconciler(podDeps),
     reconcileAbsence: releasePod(podDeps, remembered),
     watches: [dependsOn(doors.source, ({ metadata: { name = '', namespace } }) => [{ name, namespace }])],

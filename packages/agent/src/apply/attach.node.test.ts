@@ -1,18 +1,8 @@
 /** Plans against the real kernel: carried out they are fixed points, whatever came in between, and leave alone what is not ours. */
 import { deriveMac } from '@podloom/network';
 import { describe, expect, it } from 'vitest';
-import {
-  type Served,
-  type World,
-  dump,
-  look,
-  makeWorld,
-  plan,
-  podInterface,
-  podSpec,
-  serve,
-  tool,
-} from '../testing/world.ts';
+import { type Served, type World, dump, look, makeWorld, plan, serve, tool } from '../testing/world.ts';
+import { podInterface, podSpec } from '../testing/specs.ts';
 import { fingerprintOf } from '../testing/fingerprint.ts';
 import { tidyNode } from '../reconcile/node.ts';
 import { silentLog } from '@podloom/kube';

@@ -8,12 +8,14 @@ export function sysctlPath(name: string, link: string): string {
   return [...parts.slice(0, -1), link, ...parts.slice(-1)].join('/');
 }
 
+/** Where the chart mounts the node's /proc/sys/net, which is not read-only. Which namespace it shows is still that of the thread. */
+const mounted = '/host/proc/sys';
+
 export function setSysctl(netns: Netns, path: string, value: string): void {
   try {
     netns.sysctl.set(path, value);
   } catch (error) {
     if (!isNetlinkError(error, 'EROFS')) throw error;
-    // The same file through the root of the node's first process, whose /proc is not read-only. Which namespace it shows is still that of the thread.
-    netns.run<void>(() => writeFileSync(`/proc/1/root/proc/sys/${path}`, value, { flag: 'r+' }));
+    netns.run<void>(() => writeFileSync(`${mounted}/${path}`, value, { flag: 'r+' }));
   }
 }

@@ -11,7 +11,10 @@ export interface Reporter {
   current(network: PodNetwork): PodNetworkStatus | undefined;
   /** Resolves when it is written; at once where nothing changed. */
   report(network: PodNetwork, status: PodNetworkStatus, signal: AbortSignal): Promise<void>;
-  forget(network: PodNetwork): void;
+  /** This very version is one that we wrote. */
+  isOurs(network: PodNetwork): boolean;
+  /** The object with this uid is gone. */
+  forget(uid: string): void;
 }
 
 interface Written {
@@ -30,7 +33,7 @@ export function statusReporter(client: Client): Reporter {
     const last = written.get(uidOf(network));
     if (!last) return network.status;
     if (versionOf(network) < last.resourceVersion) return last.status;
-    written.delete(uidOf(network));
+    if (versionOf(network) > last.resourceVersion) written.delete(uidOf(network));
     return network.status;
   }
 
@@ -45,6 +48,7 @@ export function statusReporter(client: Client): Reporter {
         if (!isNotFound(error)) throw error; // deleted meanwhile: its absence is the next thing that we look at
       }
     },
-    forget: (network) => void written.delete(uidOf(network)),
+    isOurs: (network) => written.get(uidOf(network))?.resourceVersion === versionOf(network),
+    forget: (uid) => void written.delete(uid),
   };
 }

@@ -49,12 +49,13 @@ function settle(
   if (entry.state === 'Removing') return failure ? { ...entry, ...failure } : undefined;
   if (failed) return { key: entry.key, ...names(entry), state: 'Failed', ...failed };
   if (entry.state === 'Pending' && entry.reason === undefined) return { ...entry, state: 'Attached' };
-  return entry;
+  const { name: _name, hostName: _hostName, ...rest } = entry;
+  return { ...rest, ...names(entry) };
 }
 
 const names = ({ name, hostName }: PodInterfaceStatus): Pick<PodInterfaceStatus, 'name' | 'hostName'> => ({
-  ...(name === undefined ? {} : { name }),
-  ...(hostName === undefined ? {} : { hostName }),
+  ...(name ? { name } : {}),
+  ...(hostName ? { hostName } : {}),
 });
 
 function since(entry: PodInterfaceStatus, old: PodInterfaceStatus | undefined, nowMs: number): PodInterfaceStatus {

@@ -1,6 +1,6 @@
 /** For node tests: a node and pods as throw-away namespaces, and what `ip` says about them. */
 import { execFileSync } from 'node:child_process';
-import { type PodInterface, type PodNetworkSpec } from '@podloom/api';
+import type { PodNetworkSpec } from '@podloom/api';
 import { type Netns, open } from '@podloom/netlink';
 import { type DesiredPod, type Observed, type PodPlan, chooseNames, planPod } from '@podloom/network';
 import { type Outcome, applySteps } from '../apply/run.ts';
@@ -61,28 +61,6 @@ export function dump(netns: Netns): string {
     .join('\n')
     .replaceAll(/"\w+_(timer|life_time)":[\d.]+/g, '');
 }
-
-export const podInterface = (host: number, more: Partial<PodInterface> = {}): PodInterface => ({
-  key: 'PodConfig/nets/0',
-  namePrefix: 'pc0',
-  source: { apiVersion: 'podconfig.opdev.io/v1alpha1', kind: 'PodConfig', name: 'nets' },
-  linkType: 'veth',
-  bridge: { name: 'pcbr0', device: 'pcbr0', gateways: ['192.168.100.1/24', 'fd00:100::1/64'], home: 'node' },
-  addresses: [`192.168.100.${host}/24`, `fd00:100::${host}/64`],
-  routes: [],
-  ...more,
-});
-
-export const podSpec = (
-  podUid: string,
-  interfaces: PodInterface[],
-  more: Partial<PodNetworkSpec> = {},
-): PodNetworkSpec => ({
-  podUid,
-  nodeName: 'here',
-  interfaces,
-  ...more,
-});
 
 export interface Served {
   readonly spec: PodNetworkSpec;

@@ -1,0 +1,56 @@
+import type { PodNetwork, PodNetworkStatus } from '@podloom/api';
+import { manualClock, objectKey } from '@podloom/kube';
+import type { Step } from '@podloom/network';
+import { describe, expect, it } from 'vitest';
+import { podInterface, podSpec } from '../testing/specs.ts';
+import { type DriftGuard, driftGuard, driftIn, windowMs } from './judge.ts';
+
+const key = objectKey('pod', 'here');
+const network: PodNetwork = {
+  apiVersion: 'podnetwork.opdev.io/v1alpha1',
+  kind: 'PodNetwork',
+  metadata: { name: 'pod', namespace: 'here', generation: 2 },
+  spec: podSpec('uid', [podInterface(2)]),
+};
+const [{ key: interfaceKey } = { key: '' }] = network.spec.interfaces;
+const step: Step = { do: 'setLink', in: 'pod', key: interfaceKey, link: 'pc07', set: { up: true } };
+const attached: PodNetworkStatus = { observedGeneration: 2, interfaces: [{ key: interfaceKey, state: 'Attached' }] };
+const always: DriftGuard = { policy: 'repair', mayRepair: () => true };
+const judge = (old: PodNetworkStatus | undefined, guard = always, steps: Step[] = [step]) =>
+  driftIn({ key, network, old, steps, guard });
+
+describe('driftIn', () => {
+  it('is steps for what was attached', () => {
+    expect(judge(attached)).toMatchObject({ steps: [step], hold: false });
+    expect(judge(attached)?.message).toContain('ip link set pc07 up');
+  });
+
+  it.each<[string, PodNetworkStatus | undefined]>([
+    ['was never attached', undefined],
+    ['is declared otherwise since', { ...attached, observedGeneration: 1 }],
+    ['failed before', { ...attached, interfaces: [{ key: interfaceKey, state: 'Failed', reason: 'NameTaken' }] }],
+  ])('is none where the interface %s', (_, old) => {
+    expect(judge(old)).toBeUndefined();
+  });
+
+  it('is none without steps', () => {
+    expect(judge(attached, always, [])).toBeUndefined();
+  });
+
+  it('stays reported, and is not repaired, where the policy says so', () => {
+    const held = { ...attached, interfaces: [{ key: interfaceKey, state: 'Failed' as const, reason: 'Drift' }] };
+    for (const old of [attached, held]) {
+      expect(judge(old, { policy: 'report', mayRepair: () => true })).toMatchObject({ hold: true, reason: 'Drift' });
+    }
+  });
+
+  it('is left alone for a while when someone changes it again and again', async () => {
+    const clock = manualClock();
+    const guard = driftGuard('repair', clock);
+    const repaired = Array.from({ length: 12 }, () => judge(attached, guard)?.hold);
+    expect(repaired.filter((hold) => hold === false)).toHaveLength(10);
+    expect(judge(attached, guard)).toMatchObject({ reason: 'Contested', retryAfterMs: windowMs });
+    await clock.advance(windowMs);
+    expect(judge(attached, guard)).toMatchObject({ hold: false });
+  });
+});
