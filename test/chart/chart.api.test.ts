@@ -114,8 +114,12 @@ describe('the processes', () => {
       drop: ['ALL'],
       add: ['NET_ADMIN', 'NET_RAW', 'SYS_ADMIN', 'SYS_PTRACE'],
     });
-    expect(pod?.volumes?.map(({ hostPath }) => hostPath?.path)).toEqual(['/run/containerd', '/run/crio']);
-    expect(container?.volumeMounts?.every(({ readOnly }) => readOnly)).toBe(true);
+    expect(pod?.volumes?.map(({ hostPath }) => hostPath?.path)).toEqual([
+      '/run/containerd',
+      '/run/crio',
+      '/proc/sys/net',
+    ]);
+    expect(container?.volumeMounts?.filter(({ readOnly }) => !readOnly)).toMatchObject([{ name: 'sysctls' }]);
     expect(pod?.tolerations).toEqual([{ operator: 'Exists' }]);
   });
 });
