@@ -104,6 +104,8 @@ export async function withdraw(settings: WithdrawSettings, { client, log, signal
 
 /** Asks for nothing in any pod, and returns when every agent has answered that nothing is left. */
 async function emptyPods(client: Client, log: Log, signal: AbortSignal): Promise<void> {
+  const { items } = await client.list(podNetworkKind.resource, { limit: 1, signal });
+  if (items.length === 0) return;
   const own = new AbortController();
   const until = AbortSignal.any([signal, own.signal]);
   const resource = podNetworkKind.resource;
@@ -142,7 +144,7 @@ async function emptyPods(client: Client, log: Log, signal: AbortSignal): Promise
   try {
     await Promise.all([networks.waitForSync(), living.waitForSync()]);
     log.info({ podNetworks: networks.size }, 'Taking networks from pods');
-    if (networks.size === 0) return;
+    if (networks.size === 0) none.resolve();
     networks.subscribe(({ key }) => {
       queue.add(key);
       if (networks.size === 0) none.resolve();
