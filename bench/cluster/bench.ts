@@ -1,0 +1,65 @@
+/**
+ * The product from a tenant's write to the kernel, on a private cluster of two nodes with built image and chart. Beside it, in the same run and in
+ * turns, the floor: two Node processes that do nothing but write and watch on the same API server, with the same client.
+ *
+ * A cluster of this name that runs already is used and left; else it is made, and taken down whatever happens.
+ */
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { availableParallelism, loadavg } from 'node:os';
+import { resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { createClient, loadConfig } from '@podloom/kube';
+import { clusterDown, clusterLoad, clusterUp } from '@podloom/local';
+import { installChart } from '../../tools/deploy.ts';
+import type { Bench } from '../report.ts';
+import { agentFigures, writesPerAttachment } from './cost.ts';
+import { startFloor } from './floor.ts';
+import { latencies } from './latency.ts';
+import { reportOn } from './results.ts';
+import { openWorld } from './world.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+const name = 'bench';
+/** With the product's own, as many as a kubelet takes by default. */
+const podsPerNode = 100;
+
+export const bench: Bench = {
+  async run(progress) {
+    const loads = [loadavg()[0]!];
+    const beganMs = performance.now();
+    progress('bringing a cluster up');
+    const cluster = await clusterUp({ name, nodes: 2 });
+    try {
+      progress('installing the product');
+      await install(cluster.kubeconfig);
+      const setUpMs = performance.now() - beganMs;
+      await using client = closing(createClient(await loadConfig({ path: cluster.kubeconfig })));
+      await using world = await openWorld({ client: client.it, cluster: name, podsPerNode, progress });
+      await using floor = await startFloor({ client: client.it, kubeconfig: cluster.kubeconfig, namespace: 'default' });
+      loads.push(loadavg()[0]!);
+      const measured = await latencies({ world, floor, progress });
+      loads.push(loadavg()[0]!);
+      progress('counting writes');
+      const writes = await writesPerAttachment(world);
+      const agents = await agentFigures(world, progress);
+      loads.push(loadavg()[0]!);
+      return reportOn({ latencies: measured, writes, agents, setUpMs, loads, processors: availableParallelism() });
+    } finally {
+      if (cluster.started) await clusterDown({ name });
+    }
+  },
+};
+
+async function install(kubeconfig: string): Promise<void> {
+  const archive = resolve(root, 'dist/podloom-image.tar');
+  await promisify(execFile)(process.execPath, ['deploy/image/build.ts', '--out', archive], { cwd: root });
+  const { name: image, digest } = JSON.parse(readFileSync(`${archive}.json`, 'utf8')) as {
+    name: string;
+    digest: string;
+  };
+  await clusterLoad({ name, archive });
+  await installChart({ kubeconfig, image, digest });
+}
+
+const closing = <T extends { close(): Promise<void> }>(it: T) => ({ it, [Symbol.asyncDispose]: () => it.close() });

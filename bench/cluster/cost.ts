@@ -1,0 +1,111 @@
+/** What attachments cost: writes on the API server, by its own count, and memory and processor time of the agents. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Client } from '@podloom/kube';
+import { cpuMs, residentMib } from './process.ts';
+import { namespace, until, type World } from './world.ts';
+
+export interface Writes {
+  readonly perAttachment: number;
+  /** By resource, for one attachment. */
+  readonly kinds: Readonly<Record<string, number>>;
+}
+
+export interface AgentFigures {
+  readonly attachments: number;
+  /** Resident, of the larger of the agents. */
+  readonly memoryMib: number;
+  readonly emptyMib: number;
+  /** Of one processor, in percent. */
+  readonly idleCpu: number;
+  readonly idleWrites: Readonly<Record<string, number>>;
+  readonly idleMs: number;
+}
+
+const counted = 20;
+const attachmentsPerPod = 10;
+const idleMs = 20_000;
+
+/** Counts made with this many pods, one after the other, of which our own patch of the pod is none. */
+export async function writesPerAttachment(world: World): Promise<Writes> {
+  await world.create('counted', 1);
+  await until(world.configs, () => world.configs.get('counted', namespace)?.status?.phase !== undefined);
+  const chosen = world.pods.slice(0, counted + 1);
+  const attach = async (pod: string, all: number) => {
+    await world.choose([pod], 'counted');
+    await until(
+      world.configs,
+      () => world.configs.get('counted', namespace)?.status?.podConfigurations?.length === all,
+    );
+  };
+  await attach(chosen[0]!, 1);
+  const before = await settledWrites(world.client);
+  for (const [i, pod] of chosen.slice(1).entries()) await attach(pod, i + 2);
+  const made = difference(before, await settledWrites(world.client));
+  made['pods'] = (made['pods'] ?? 0) - counted;
+  await world.choose(chosen, null);
+  await world.remove('counted');
+  const kinds = Object.fromEntries(Object.entries(made).map(([resource, count]) => [resource, count / counted]));
+  return { perAttachment: Object.values(kinds).reduce((sum, count) => sum + count, 0), kinds };
+}
+
+export async function agentFigures(world: World, progress: (text: string) => void): Promise<AgentFigures> {
+  const emptyMib = Math.max(...world.processes.agent.map(residentMib));
+  const attachments = (world.pods.length / world.processes.agent.length) * attachmentsPerPod;
+  progress(`attaching ${attachments} links on each node`);
+  await world.choose(world.pods, 'large');
+  await world.create('large', attachmentsPerPod);
+  await world.kernel.until(world.pods, attachmentsPerPod);
+  await until(world.configs, () => world.configs.get('large', namespace)?.status?.phase === 'configured');
+  const before = await settledWrites(world.client);
+  progress('idle');
+  const cpuBefore = world.processes.agent.map(cpuMs);
+  const startMs = performance.now();
+  await sleep(idleMs);
+  const tookMs = performance.now() - startMs;
+  const cpu = world.processes.agent.map((pid, i) => ((cpuMs(pid) - cpuBefore[i]!) / tookMs) * 100);
+  const idleWrites = difference(before, await writes(world.client));
+  const memoryMib = Math.max(...world.processes.agent.map(residentMib));
+  progress('taking all of it away');
+  await world.choose(world.pods, null);
+  await world.remove('large');
+  return { attachments, memoryMib, emptyMib, idleCpu: Math.max(...cpu), idleWrites, idleMs: tookMs };
+}
+
+type Counts = Record<string, number>;
+
+const writing = new Set(['POST', 'PUT', 'PATCH', 'APPLY', 'DELETE', 'DELETECOLLECTION']);
+/** What the cluster writes for itself: leases, nodes, tokens, reviews, endpoints, and kubelets their pods' status. */
+const notOurs = /^(leases|nodes|serviceaccounts|tokenreviews|.*accessreviews|endpoints|endpointslices|pods\/status)\b/;
+
+async function writes(client: Client): Promise<Counts> {
+  const { text } = await client.request('/metrics');
+  const counts: Counts = {};
+  for (const [, labels = '', value] of text.matchAll(/^apiserver_request_total\{(.*)\} (\S+)$/gm)) {
+    const {
+      verb = '',
+      resource = '',
+      subresource = '',
+    } = Object.fromEntries([...labels.matchAll(/(\w+)="([^"]*)"/g)].map(([, key, text]) => [key!, text!]));
+    const what = subresource === '' ? resource : `${resource}/${subresource}`;
+    if (writing.has(verb) && !notOurs.test(what)) counts[what] = (counts[what] ?? 0) + Number(value);
+  }
+  return counts;
+}
+
+/** Events and last statuses are written a little later: as it is when nothing was written between two looks. */
+async function settledWrites(client: Client): Promise<Counts> {
+  for (let before = await writes(client); ;) {
+    await sleep(2_000);
+    const now = await writes(client);
+    if (Object.keys(difference(before, now)).length === 0) return now;
+    before = now;
+  }
+}
+
+const difference = (before: Counts, after: Counts): Counts =>
+  Object.fromEntries(
+    Object.entries(after).flatMap(([what, count]) => {
+      const more = count - (before[what] ?? 0);
+      return more === 0 ? [] : [[what, more]];
+    }),
+  );

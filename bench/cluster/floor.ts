@@ -1,0 +1,99 @@
+/**
+ * The least that any operator with an agent takes: this process writes an object, another sees it and writes others, this one sees them. The other
+ * process is this file, run as a program.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  configMaps,
+  createClient,
+  loadConfig,
+  silentLog,
+  startCache,
+  type Client,
+  type ConfigMap,
+} from '@podloom/kube';
+
+export interface Floor extends AsyncDisposable {
+  /** Milliseconds until the last of so many answers to one write was seen. */
+  round(answers: number): Promise<number>;
+}
+
+const label = 'bench.podloom/floor';
+
+export interface FloorOptions {
+  readonly client: Client;
+  readonly kubeconfig: string;
+  readonly namespace: string;
+}
+
+export async function startFloor({ client, kubeconfig, namespace }: FloorOptions): Promise<Floor> {
+  const stop = new AbortController();
+  let seen = 0;
+  let isEnough: (() => void) | undefined;
+  const answers = startCache<ConfigMap>({
+    client,
+    resource: configMaps,
+    namespace,
+    labelSelector: `${label}=answer`,
+    log: silentLog,
+    signal: stop.signal,
+  });
+  answers.subscribe(({ now }) => {
+    if (!now) return;
+    seen += 1;
+    isEnough?.();
+  });
+  const other = spawn(process.execPath, [import.meta.filename, kubeconfig, namespace], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  await Promise.all([answers.waitForSync(), once(other.stdout, 'data')]);
+  let rounds = 0;
+  return {
+    async round(howMany) {
+      rounds += 1;
+      seen = 0;
+      const all = new Promise<number>((resolve) => {
+        isEnough = () => seen === howMany && resolve(performance.now());
+      });
+      const startMs = performance.now();
+      const metadata = { name: `floor-ask-${rounds}`, namespace, labels: { [label]: 'ask' } };
+      await client.create(configMaps, { metadata, data: { answers: String(howMany) } }, { namespace });
+      return (await all) - startMs;
+    },
+    async [Symbol.asyncDispose]() {
+      const ended = once(other, 'exit');
+      other.stdin.end();
+      await ended;
+      stop.abort();
+      await client.deleteCollection(configMaps, { namespace, labelSelector: label });
+    },
+  };
+}
+
+async function answer(kubeconfig: string, namespace: string): Promise<void> {
+  const client = createClient(await loadConfig({ path: kubeconfig }));
+  const stop = new AbortController();
+  const asks = startCache<ConfigMap>({
+    client,
+    resource: configMaps,
+    namespace,
+    labelSelector: `${label}=ask`,
+    log: silentLog,
+    signal: stop.signal,
+  });
+  const write = (ask: ConfigMap, i: number) => {
+    const metadata = { name: `${ask.metadata.name}-${i}`, namespace, labels: { [label]: 'answer' } };
+    return client.create(configMaps, { metadata, data: { ask: ask.metadata.name ?? '' } }, { namespace });
+  };
+  await asks.waitForSync();
+  asks.subscribe(({ now }) => {
+    for (let i = 0; i < Number(now?.data?.['answers'] ?? 0); i += 1) void write(now!, i);
+  });
+  console.log('ready');
+  await once(process.stdin.resume(), 'end');
+  stop.abort();
+  await client.close();
+}
+
+if (import.meta.main) await answer(process.argv[2]!, process.argv[3]!);
