@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { progressOn } from '@podloom/cli';
-import { binaries, clusterLoad, clusterUp } from '@podloom/local';
+import { binaries, clusterLoad, clusterStatus, clusterUp } from '@podloom/local';
 import { installChart } from './deploy.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -37,7 +37,8 @@ async function up(): Promise<void> {
   step('Putting the images on the nodes');
   for (const archive of [product!, tools!]) await clusterLoad({ name: cluster.name, archive: archive.file });
   step('Installing Podloom with Helm');
-  const set = { 'sampleDeployment.image': tools!.name };
+  const { addresses } = await clusterStatus({ name: cluster.name });
+  const set = { 'sampleDeployment.image': tools!.name, 'operator.reservedCidrs': [addresses.range] };
   await installChart({ kubeconfig: cluster.kubeconfig, image: product!.name, digest: product!.digest, set });
 
   step('Applying examples/podconfig and waiting until it is configured');

@@ -53,5 +53,3 @@ export { planPod } from './plan/pod.ts';
 export { sysctlsToObserve } from './plan/primary.ts';
 export { undoOf } from './plan/undo.ts';
 export { configLine, primaryLine } from './report/line.ts';
-export { reportSource } from './report/source.ts';
-export type { SelectedPod, SourceReport, SourceReportInput } from './report/source.ts';

@@ -53,8 +53,6 @@ export function netconfFamily(channel: Channel, indexOf: (ref: LinkRef) => numbe
     },
   };
 }
-export type NetconfFamily = ReturnType<typeof netconfFamily>;
-
 export function toNetconf(seen: OutOf<typeof header> & OutOf<typeof attributes>): Netconf {
   const { index = 0, unknown: _unknown, ...rest } = seen;
   return { ...rest, of: index === ALL ? 'all' : index === DEFAULT ? 'default' : index };

@@ -112,8 +112,6 @@ export function nexthopFamily(channel: Channel, indexOf: (ref: LinkRef) => numbe
     },
   };
 }
-export type NexthopFamily = ReturnType<typeof nexthopFamily>;
-
 /** More than 256 needs a kernel of 2024: the high byte was reserved before. */
 const memberOf = (id: number, weight: number) => ({ id, weight: weight & 0xff, weightHigh: weight >>> 8 });
 

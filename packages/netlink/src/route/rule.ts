@@ -99,8 +99,6 @@ export function ruleFamily(channel: Channel) {
   };
 }
 
-export type RuleFamily = ReturnType<typeof ruleFamily>;
-
 function body(settings: RuleSettings): InOf<typeof header> & InOf<typeof attributes> {
   const { from, to, not, family, ...rest } = settings;
   const source = from === undefined ? undefined : parsePrefix(from);

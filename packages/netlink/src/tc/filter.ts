@@ -84,8 +84,6 @@ export function filterFamily(channel: Channel, indexOf: (ref: LinkRef) => number
     },
   };
 }
-export type FilterFamily = ReturnType<typeof filterFamily>;
-
 /** The ethertype is in network order inside a number of the host. */
 const swapped = (value: number): number => (LITTLE ? ((value & 0xff) << 8) | (value >>> 8) : value);
 

@@ -82,8 +82,6 @@ export function qdiscFamily(channel: Channel, indexOf: (ref: LinkRef) => number)
     },
   };
 }
-export type QdiscFamily = ReturnType<typeof qdiscFamily>;
-
 function placeOf(settings: QdiscPlace, kind: Kind | undefined): { parent: number; handle?: number } {
   const classifier = kind === 'clsact' || kind === 'ingress';
   const parent = parseHandle(settings.parent ?? (classifier ? 'clsact' : 'root'));
@@ -144,8 +142,6 @@ export function classFamily(channel: Channel, indexOf: (ref: LinkRef) => number)
     },
   };
 }
-export type ClassFamily = ReturnType<typeof classFamily>;
-
 export function toClass(seen: ReturnType<typeof classMessage.read>): Class {
   const { kind = '', options } = seen;
   const place = {

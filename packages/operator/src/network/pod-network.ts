@@ -64,9 +64,3 @@ export function isPrimaryApplied(network: PodNetwork | undefined): boolean {
   const ready = network.status?.conditions?.find(({ type }) => type === 'Ready');
   return (wanted.routes ?? []).length === 0 || ready?.status === 'True';
 }
-
-export const refersTo = (
-  namespace: string,
-  ref: { readonly kind: string; readonly name: string },
-  key: SourceKey,
-): boolean => keyOfRef(namespace, ref) === key;

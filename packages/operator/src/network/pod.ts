@@ -19,6 +19,7 @@ import {
   type ReconcileContext,
   type Result,
   done,
+  findCondition,
   isAlreadyExists,
   isNotFound,
   keyOf,
@@ -34,7 +35,15 @@ import {
 } from '@podloom/network';
 import { canonical } from './canonical.ts';
 import type { NetworkContext } from './context.ts';
-import { asksForNothing, isClean, isObserved, leavingAnnotation, leavingOf, specSources } from './pod-network.ts';
+import {
+  asksForNothing,
+  isClean,
+  isObserved,
+  isPrimaryApplied,
+  leavingAnnotation,
+  leavingOf,
+  specSources,
+} from './pod-network.ts';
 import { livingUid, releaseForGone, releaseUnneeded } from './release.ts';
 import { keyOfSource } from './sources.ts';
 import type { PodComposition } from './view.ts';
@@ -208,16 +217,25 @@ function problemsOf(
   return [...hostNetwork, ...composed.refusals, ...addressing, ...failuresOf(pod, network)];
 }
 
-/** What the agent tried and could not do. */
+/** Reasons of an agent that has not finished, as opposed to one that failed. */
+const unfinished = new Set(['Waiting', 'PodNotRunning']);
+
+/** What the agent tried and could not do. The primary link has no entry of its own: what keeps it is said for the pod as a whole. */
 function failuresOf(pod: Pod, network: PodNetwork | undefined): Problem[] {
   if (!network || !isObserved(network)) return [];
-  const sources = new Map(network.spec.interfaces.map(({ key, source }) => [key, source]));
-  return (network.status?.interfaces ?? []).flatMap(
+  const { interfaces, primary } = network.spec;
+  const sources = new Map(interfaces.map(({ key, source }) => [key, source]));
+  const failed = (network.status?.interfaces ?? []).flatMap(
     ({ key, state, reason = 'Failed', message = 'no reason given' }) => {
       const ref = sources.get(key);
       return state === 'Failed' && ref ? [{ ref, reason, message: `Pod ${pod.metadata.name}: ${message}` }] : [];
     },
   );
+  const ready = findCondition(network.status?.conditions, 'Ready');
+  if (failed.length > 0 || !primary || isPrimaryApplied(network)) return failed;
+  if (ready?.status !== 'False' || unfinished.has(ready.reason)) return [];
+  const { reason, message } = ready;
+  return primary.sources.map((ref) => ({ ref, reason, message: `Pod ${pod.metadata.name}: ${message}` }));
 }
 
 const specOf = (pod: Pod, { primary }: PodComposition, interfaces: readonly PodInterface[]): PodNetworkSpec => ({

@@ -25,7 +25,6 @@ import type { Pod } from '@podloom/kube';
 import { type ObjectRef, selects } from '@podloom/network';
 
 export type SourceObject = PodConfig | PodNetworkConfig | Bridge | PrimaryNetwork | AdditionalNetwork;
-export type SourceKind = SourceObject['kind'];
 
 export interface SourceType {
   readonly kind: string;

@@ -20,5 +20,3 @@ export interface Verdict {
   /** What keeps an object from having in this pod what it asks for; conflicts are in `composed`. */
   readonly problems: readonly Problem[];
 }
-
-export type Verdicts = Map<string, Verdict>;
