@@ -1,6 +1,6 @@
 /** What a PodNetwork says about itself: how far its agent is, whose objects it still holds, and whether it is empty. */
 import type { PodInterface, PodNetwork, PodNetworkSpec } from '@podloom/api';
-import { type SourceKey, keyOfRef, sourceKey } from './sources.ts';
+import { type SourceKey, sourceKey } from './sources.ts';
 
 /**
  * Annotation: the objects that a change of the spec took out, `Kind/name` separated by commas. They count until the agent has seen that change:
