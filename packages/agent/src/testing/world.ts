@@ -14,26 +14,27 @@ export interface World extends Disposable {
   view: NodeView;
 }
 
-/** Without duplicate address detection, whose progress would show in dumps. */
-function newNetns(): Netns {
-  const netns = open({ create: true });
-  netns.sysctl.set('ipv6/conf/default/accept_dad', 0);
-  return netns;
-}
+/** Brings a link of someone else up without fe80:: address, which the kernel would make at a time of its own, in the middle of a comparison. */
+const bringUp = (netns: Netns, name: string): void => {
+  netns.link.set(name, { afSpec: { inet6: { addrGenMode: 1 } } });
+  netns.link.set(name, { up: true });
+};
 
 /** A node with a link, an address, a route and a rule of its own, and pods with an eth0 that someone else made. */
 export function makeWorld(pods = 1): World {
-  const node = newNetns();
+  const node = open({ create: true });
   node.link.set('lo', { up: true });
-  node.link.add({ kind: 'bridge', name: 'cni0', up: true });
+  node.link.add({ kind: 'bridge', name: 'cni0' });
+  bringUp(node, 'cni0');
   node.address.add({ link: 'cni0', address: '10.244.0.1/24' });
   node.route.add({ dst: '10.96.0.0/12', via: '10.244.0.254' });
   node.rule.add({ priority: 100, table: 100, from: '10.9.0.0/16' });
   const made = Array.from({ length: pods }, (_, i) => {
-    const pod = newNetns();
+    const pod = open({ create: true });
     pod.link.set('lo', { up: true });
-    node.link.add({ kind: 'veth', name: `cni${i}p`, master: 'cni0', up: true, peer: { name: 'eth0', netns: pod } });
-    pod.link.set('eth0', { up: true });
+    node.link.add({ kind: 'veth', name: `cni${i}p`, master: 'cni0', peer: { name: 'eth0', netns: pod } });
+    bringUp(node, `cni${i}p`);
+    bringUp(pod, 'eth0');
     pod.address.add({ link: 'eth0', address: `10.244.0.${i + 2}/24` });
     pod.route.add({ dst: 'default', via: '10.244.0.1' });
     return pod;
