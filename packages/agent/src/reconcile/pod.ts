@@ -24,6 +24,7 @@ import { isLeaving } from './node.ts';
 import type { Reporter } from './reporter.ts';
 import type { ServedPod, ServedPods } from './served.ts';
 import { type Failure, statusOf } from './status.ts';
+import { turns } from './turns.ts';
 
 export interface PodDeps {
   readonly node: Netns;
@@ -58,9 +59,11 @@ interface Pass {
 }
 
 export function podNetworkReconciler(deps: PodDeps): Reconciler<PodNetwork> {
+  const turn = turns();
   return async (network, { signal }): Promise<Result> => {
     const { podUid } = network.spec;
     const process = deps.finder.known(podUid) ?? (await deps.finder.find(podUid));
+    await turn();
     let pass = attach(network, process, deps);
     if (pass.recordFirst) {
       await deps.reporter.report(network, pass.status, signal);
