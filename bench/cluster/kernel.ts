@@ -15,7 +15,7 @@ interface Waiter {
 }
 
 const lowerUp = 0x1_0000;
-const patienceMs = 120_000;
+const patienceMs = 300_000;
 
 export function kernelWatch(prefix: string): KernelWatch {
   const ours = new Map<string, Map<number, boolean>>();

@@ -16,7 +16,6 @@ export interface Results {
 
 export function reportOn({ latencies, writes, agents, setUpMs, loads, processors }: Results): Report {
   const { measurements, stages, cpu } = latencies;
-  const middle = (samples: readonly number[]) => median(samples).toFixed(1);
   const seconds = (part: Part) => (median(cpu.map((one) => one[part])) / 1_000).toFixed(2);
   const samplesOf = (task: string, who: string) =>
     measurements.find((one) => one.task === task && one.who === who)?.samples ?? [];
@@ -67,3 +66,5 @@ const list = (counts: Readonly<Record<string, number>>) =>
   Object.entries(counts)
     .map(([what, count]) => `${what} ${Number(count.toFixed(2))}`)
     .join(', ') || 'none';
+
+const middle = (samples: readonly number[]) => median(samples).toFixed(1);
