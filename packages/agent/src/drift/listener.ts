@@ -2,6 +2,7 @@
 import type { ObjectKey } from '@podloom/kube';
 import type { MonitorEvent, Topic } from '@podloom/netlink';
 import { type ObservedLink, isOurs, routeProtocol } from '@podloom/network';
+import { toObservedLink } from '../observe/link.ts';
 import type { NodeView } from '../observe/node.ts';
 
 /** The name under which the node's namespace is listened to; no PodNetwork is called so. */
@@ -59,12 +60,15 @@ export function driftListener(options: ListenerOptions): (event: MonitorEvent<st
     switch (event.kind) {
       case 'link':
         view.touch(event.link.index);
+        if (isOurs(toObservedLink(event.link)) && (event.change === 'delete' || !event.link.up)) view.touchRouting();
         break;
       case 'port':
         view.touch(event.port.index);
         break;
       case 'address':
         view.touch(event.address.index);
+        // With the last address of a link, or the link itself, go its routes, and the kernel tells of none of them (fib_disable_ip).
+        if (event.change === 'delete') view.touchRouting();
         break;
       case 'qdisc':
         view.touch(event.qdisc.index);
