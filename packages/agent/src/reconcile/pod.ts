@@ -99,7 +99,7 @@ function attach(network: PodNetwork, process: PodProcess | undefined, deps: PodD
   const outcome = applySteps(steps, { node, pod: pod?.netns });
   settleView(outcome, view);
   if (pod) deps.served.remember(key, () => JSON.stringify(observePod(pod.netns, spec, before)));
-  if (drift) deps.events.warning(network, drift.hold ? 'Drift' : 'DriftRepaired', drift.message);
+  if (drift) warn(network, drift.hold ? 'Drift' : 'DriftRepaired', drift.message, deps);
   if (steps.some((step) => step.do === 'deleteLink')) deps.tidy();
 
   const problems = problemsOf(plan, outcome, drift, isHostNetwork);
@@ -173,21 +173,21 @@ function problemsOf(
   return { failed: byKey, failures };
 }
 
-/** Failures that were not there before, as Events on the PodNetwork and on the pod. */
-function tell(
-  network: PodNetwork,
-  old: PodNetworkStatus | undefined,
-  now: PodNetworkStatus,
-  { events, countFailure }: PodDeps,
-): void {
+/** Where the pod's owner looks, and where an administrator does. */
+function warn(network: PodNetwork, reason: string, message: string, { events }: PodDeps): void {
   const { name, namespace } = network.metadata;
   const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace, uid: network.spec.podUid } };
+  for (const object of [network, pod]) events.warning(object, reason, message);
+}
+
+/** Failures that were not there before, as Events on the PodNetwork and on the pod. */
+function tell(network: PodNetwork, old: PodNetworkStatus | undefined, now: PodNetworkStatus, deps: PodDeps): void {
   for (const { key, state, reason = 'Failed', message = '' } of now.interfaces ?? []) {
     if (state !== 'Failed') continue;
     const known = old?.interfaces?.find((entry) => entry.key === key);
     if (known?.state === state && known.reason === reason && known.message === message) continue;
-    countFailure(reason);
-    for (const object of [network, pod]) events.warning(object, reason, `${key}: ${message}`);
+    deps.countFailure(reason);
+    warn(network, reason, `${key}: ${message}`, deps);
   }
 }
 
