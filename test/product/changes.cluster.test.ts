@@ -182,6 +182,16 @@ describe.skipIf(!isPrivate)('while pods run', () => {
     await eventually(async () => expect(await look()).not.toContain('203.0.113.0'));
     await scene.kube('delete', 'primarynetwork', 'faster', '--timeout=60s');
     expect(await look()).toBe(before);
+
+    await scene.apply(primaryNetwork('amiss', { ...spec, interfaceName: 'eth9' }));
+    await eventually(async () =>
+      expect(await scene.condition('primarynetwork/amiss', 'Ready')).toMatchObject({
+        status: 'False',
+        reason: 'PrimaryLinkMissing',
+        message: expect.stringContaining('eth9') as string,
+      }),
+    );
+    await scene.kube('delete', 'primarynetwork', 'amiss', '--timeout=60s');
     expect(await scene.lives()).toEqual(lives);
     await scene.clean();
   });

@@ -53,8 +53,9 @@ describe.skipIf(!isPrivate)('when our own processes fail', () => {
     const lives = await scene.lives();
     const first = { name: 'x0', master: 'xbr0', cidr: '172.30.13.0/24' };
     const second = { name: 'x1', master: 'xbr1', cidr: '172.30.14.0/24' };
+    const strike = world.aim(await agentOn('n1'));
     await scene.apply(podConfig('tough', first));
-    world.kill(await agentOn('n1'));
+    strike();
     await scene.ready('podconfig/tough');
     const [link] = await scene.links('one');
     expect(link?.addresses).toEqual(['172.30.13.2/24']);
@@ -75,7 +76,7 @@ describe.skipIf(!isPrivate)('when our own processes fail', () => {
 
     await Promise.all([
       scene.kube('delete', 'podconfig', 'tough', '--timeout=90s'),
-      eventually(async () => world.kill(await agentOn('n1'))),
+      eventually(async () => world.aim(await agentOn('n1'))()),
     ]);
     await scene.clean();
     expect(await scene.lives()).toEqual(lives);
@@ -128,9 +129,9 @@ describe.skipIf(!isPrivate)('when our own processes fail', () => {
     });
     await scene.running(count);
     const lives = await scene.lives();
+    const strike = world.aim(await partsOf('operator'));
     await scene.apply(podConfig('many', { name: 'z0', master: 'zbr0', cidr: '172.30.16.0/24' }));
-    await eventually(async () => expect(await scene.kube('get', 'podnetworks', '--output=name')).not.toBe(''));
-    world.kill(await partsOf('operator'));
+    strike();
     const { status } = await scene.ready('podconfig/many');
     const lines = status?.podConfigurations?.flatMap(({ configList }) => configList) ?? [];
     const addresses = lines.map((line) => /podIPAddr:(\S+)/.exec(line)?.[1]);

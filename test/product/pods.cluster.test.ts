@@ -1,6 +1,6 @@
 /** What happens to pods and to their links without anyone asking us: restarts, a new pod under an old name, hands that reach in. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { eventually, isPrivate, openWorld, pod, podConfig, type World } from './world.ts';
+import { eventually, isPrivate, openWorld, pod, podConfig, podSpec, type Source, type World } from './world.ts';
 
 let world: World;
 
@@ -85,6 +85,32 @@ describe.skipIf(!isPrivate)('a pod with networks', () => {
     expect((await scene.pods()).map(({ metadata }) => metadata.name)).toEqual(['two']);
   });
 
+  it('gives everything back when it ends, although its object stays', async () => {
+    const scene = await world.scene('ends');
+    await scene.start({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'once', labels: { podconfig: 'work' } },
+      spec: { ...podSpec('n2'), restartPolicy: 'Never' },
+    });
+    await scene.apply(podConfig('work', { name: 'o0', master: 'obr0', cidr: '172.30.18.0/24' }));
+    await scene.ready('podconfig/work');
+    expect(await scene.links('once')).toHaveLength(1);
+    await scene.inPod('once', 'sh', '-c', 'kill 1');
+    await eventually(async () => {
+      expect((await scene.pods()).map(({ status }) => status.phase)).toEqual(['Succeeded']);
+      expect(await scene.kube('get', 'podnetworks', '--output=name')).toBe('');
+      expect(await world.ours()).toEqual([]);
+      expect((await scene.get<Source>('podconfig/work')).status).toMatchObject({
+        phase: 'unset',
+        podConfigurations: [],
+      });
+    });
+    expect(await scene.kube('get', 'ippools')).toMatch(/172\.30\.18\.0\/24 .* 0 +\d+ /);
+    await scene.kube('delete', 'podconfig', 'work', '--timeout=60s');
+    await eventually(async () => expect(await scene.kube('get', 'podnetworks,ippools', '--output=name')).toBe(''));
+  });
+
   it('has its links mended when someone reaches in from the node, and an Event says so', async () => {
     const scene = await world.scene('drift');
     await scene.start(pod('one', { podconfig: 'firm' }));
@@ -115,8 +141,8 @@ describe.skipIf(!isPrivate)('a pod with networks', () => {
       await eventually(async () => expect([what, await state().catch(String)]).toEqual([what, good]));
     }
     await eventually(async () => {
-      const events = await scene.kube('get', 'events', '--field-selector=reason=Drift,involvedObject.name=one');
-      expect(events).toContain('Changed by someone else');
+      const events = await scene.kube('describe', 'pod', 'one');
+      expect(events).toMatch(/DriftRepaired .*Changed by someone else; mended by: /);
     });
     expect(await scene.lives()).toEqual(lives);
     await scene.kube('delete', 'podconfig', 'firm', '--timeout=60s');

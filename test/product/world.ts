@@ -102,8 +102,8 @@ export interface World extends Commands {
   pods(namespace: string): Promise<Pod[]>;
   /** Waits for the namespaces of all scenes: the next file finds the nodes as this one did. */
   end(): Promise<void>;
-  /** SIGKILL for the first container of each pod. */
-  kill(pods: readonly Pod[]): void;
+  /** Finds the first process of each pod; what it returns is SIGKILL for them, at once. */
+  aim(pods: readonly Pod[]): () => void;
 }
 
 export interface Scene {
@@ -203,13 +203,17 @@ export async function openWorld(): Promise<World> {
       return found.flat();
     },
     pods: async (namespace) => (await commands.get<{ items: Pod[] }>('pods', '-n', namespace)).items,
-    kill(pods) {
-      for (const { status } of pods) {
+    aim(pods) {
+      const groups = new Map(
+        readdirSync('/proc').flatMap((entry) => (/^\d+$/.test(entry) ? [[groupOf(entry), entry]] : [])),
+      );
+      const pids = pods.map(({ status }) => {
         const id = status.containerStatuses?.[0]?.containerID?.replace(/^.*:\/\//, '') ?? 'none';
-        const pid = readdirSync('/proc').find((entry) => /^\d+$/.test(entry) && groupOf(entry).includes(id));
+        const [, pid] = [...groups].find(([group]) => group.includes(id)) ?? [];
         if (pid === undefined) throw new Error(`No process of container ${id}`);
-        process.kill(Number(pid), 'SIGKILL');
-      }
+        return Number(pid);
+      });
+      return () => pids.forEach((pid) => process.kill(pid, 'SIGKILL'));
     },
     async end() {
       await commands.kube(['delete', 'namespace', '--selector=podloom-test=scene', '--wait', '--timeout=180s']);
