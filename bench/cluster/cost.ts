@@ -1,7 +1,7 @@
 /** What attachments cost: writes on the API server, by its own count, and memory and processor time of the agents. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@podloom/kube';
-import { cpuMs, residentMib } from './process.ts';
+import { cpuMs, memoryOf, type Memory } from './process.ts';
 import { namespace, until, type World } from './world.ts';
 
 export interface Writes {
@@ -12,9 +12,11 @@ export interface Writes {
 
 export interface AgentFigures {
   readonly attachments: number;
-  /** Resident, of the larger of the agents. */
-  readonly memoryMib: number;
-  readonly emptyMib: number;
+  /** Until all of them could be used, on both nodes. */
+  readonly attachMs: number;
+  /** Of the larger of the agents. */
+  readonly memory: Memory;
+  readonly empty: Memory;
   /** Of one processor, in percent. */
   readonly idleCpu: number;
   readonly idleWrites: Readonly<Record<string, number>>;
@@ -49,12 +51,13 @@ export async function writesPerAttachment(world: World): Promise<Writes> {
 }
 
 export async function agentFigures(world: World, progress: (text: string) => void): Promise<AgentFigures> {
-  const emptyMib = Math.max(...world.processes.agent.map(residentMib));
+  const empty = largest(world);
   const attachments = (world.pods.length / world.processes.agent.length) * attachmentsPerPod;
   progress(`attaching ${attachments} links on each node`);
   await world.choose(world.pods, 'large');
+  const askedMs = performance.now();
   await world.create('large', attachmentsPerPod);
-  await world.kernel.until(world.pods, attachmentsPerPod);
+  const attachMs = (await world.kernel.until(world.pods, attachmentsPerPod)) - askedMs;
   await until(world.configs, () => world.configs.get('large', namespace)?.status?.phase === 'configured');
   const before = await settledWrites(world.client);
   progress('idle');
@@ -64,12 +67,15 @@ export async function agentFigures(world: World, progress: (text: string) => voi
   const tookMs = performance.now() - startMs;
   const cpu = world.processes.agent.map((pid, i) => ((cpuMs(pid) - cpuBefore[i]!) / tookMs) * 100);
   const idleWrites = difference(before, await writes(world.client));
-  const memoryMib = Math.max(...world.processes.agent.map(residentMib));
+  const memory = largest(world);
   progress('taking all of it away');
   await world.choose(world.pods, null);
   await world.remove('large');
-  return { attachments, memoryMib, emptyMib, idleCpu: Math.max(...cpu), idleWrites, idleMs: tookMs };
+  return { attachments, attachMs, memory, empty, idleCpu: Math.max(...cpu), idleWrites, idleMs: tookMs };
 }
+
+const largest = ({ processes }: World): Memory =>
+  processes.agent.map(memoryOf).toSorted((a, b) => b.allMib - a.allMib)[0]!;
 
 type Counts = Record<string, number>;
 

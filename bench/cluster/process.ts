@@ -2,8 +2,18 @@
 import { readFileSync } from 'node:fs';
 import type { Part, World } from './world.ts';
 
-export const residentMib = (pid: number): number =>
-  Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
+export interface Memory {
+  /** Resident. */
+  readonly allMib: number;
+  /** Of it, what is of no file: every process of a node shares the files, such as the runtime itself. */
+  readonly ownMib: number;
+}
+
+export function memoryOf(pid: number): Memory {
+  const text = readFileSync(`/proc/${pid}/status`, 'utf8');
+  const mib = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(text)?.[1]) / 1024;
+  return { allMib: mib('VmRSS'), ownMib: mib('RssAnon') };
+}
 
 /** User and system time; the kernel shows hundredths of a second. */
 export function cpuMs(pid: number): number {

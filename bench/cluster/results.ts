@@ -2,19 +2,20 @@
 import { median, medianOf, quantile, type Bar, type Report } from '../report.ts';
 import type { AgentFigures, Writes } from './cost.ts';
 import { tasks, type Latencies } from './latency.ts';
+import type { Memory } from './process.ts';
 import type { Part } from './world.ts';
 
 export interface Results {
   readonly latencies: Latencies;
   readonly writes: Writes;
-  readonly agents: AgentFigures;
-  readonly setUpMs: number;
+  /** Or why there are none: an agent that ends under the load has broken its bars, and the rest is still worth knowing. */
+  readonly agents: AgentFigures | Error;
   /** Of the machine, in the course of the run. */
   readonly loads: readonly number[];
   readonly processors: number;
 }
 
-export function reportOn({ latencies, writes, agents, setUpMs, loads, processors }: Results): Report {
+export function reportOn({ latencies, writes, agents, loads, processors }: Results): Report {
   const { measurements, stages, cpu } = latencies;
   const seconds = (part: Part) => (median(cpu.map((one) => one[part])) / 1_000).toFixed(2);
   const samplesOf = (task: string, who: string) =>
@@ -22,7 +23,6 @@ export function reportOn({ latencies, writes, agents, setUpMs, loads, processors
   const p99 = (who: string) => quantile(samplesOf(tasks.one, who), 0.99);
   const ours = (task: string) => medianOf(measurements, task, 'podloom');
   const floor = (task: string) => medianOf(measurements, task, 'floor');
-  const idleWrites = Object.values(agents.idleWrites).reduce((sum, count) => sum + count, 0);
   return {
     title: 'cluster: from before the write is sent to an address that can be used in the pod, as the kernel says there',
     ours: 'podloom',
@@ -38,13 +38,7 @@ export function reportOn({ latencies, writes, agents, setUpMs, loads, processors
       ofFloor('200 pods at once', ours(tasks.all) / floor(tasks.all), 2_000 / 310),
       ms('shown in status, p50', ours(tasks.status), 40),
       { text: 'writes for an attachment', value: writes.perAttachment, limit: 5, unit: 'writes' },
-      {
-        text: 'writes in an idle minute, Leases aside',
-        value: idleWrites * (60_000 / agents.idleMs),
-        limit: 0,
-        unit: 'writes',
-      },
-      { text: `agent with ${agents.attachments} attachments`, value: agents.memoryMib, limit: 90, unit: 'MiB' },
+      ...agentBars(agents),
     ],
     notes: [
       `Load of the machine in the course of the run: ${loads.map((load) => load.toFixed(1)).join(', ')} on ${processors} processors. Above that number, latencies are those of the queue.`,
@@ -53,11 +47,34 @@ export function reportOn({ latencies, writes, agents, setUpMs, loads, processors
       'Bars in × the floor are those in milliseconds by the floor of the machine that they were set on (8/16, 42 and 310 ms). The peer of that machine cannot be had here.',
       `Where the time of one goes, as seen from here since before the write: answered ${middle(stages.answered)}, address in its pool ${middle(stages.recorded)}, PodNetwork ${middle(stages.composed)}, usable ${middle(stages.usable)}, reported by the agent ${middle(stages.reported)}, shown ${middle(stages.shown)} ms (medians).`,
       `Processor time of 200 pods at once, until all are shown: operators ${seconds('operator')} s, agents ${seconds('agent')} s, API server ${seconds('apiserver')} s, etcd ${seconds('etcd')} s.`,
-      `Writes for an attachment: ${list(writes.kinds)}. Idle, in ${(agents.idleMs / 1000).toFixed(0)} s: ${list(agents.idleWrites)}.`,
-      `Agent: ${agents.emptyMib.toFixed(0)} MiB before, ${agents.memoryMib.toFixed(0)} MiB with ${agents.attachments} attachments on its node; ${agents.idleCpu.toFixed(2)} % of a processor when idle with them.`,
-      `Cluster, image and chart were ready after ${(setUpMs / 1000).toFixed(0)} s.`,
+      `Writes for an attachment: ${list(writes.kinds)}.`,
+      agentNote(agents),
     ],
   };
+}
+
+function agentBars(agents: AgentFigures | Error): Bar[] {
+  const isKnown = !(agents instanceof Error);
+  const idleWrites = isKnown ? Object.values(agents.idleWrites).reduce((sum, count) => sum + count, 0) : NaN;
+  const perMinute = isKnown ? idleWrites * (60_000 / agents.idleMs) : NaN;
+  return [
+    { text: 'writes in an idle minute, Leases aside', value: perMinute, limit: 0, unit: 'writes' },
+    {
+      text: 'agent with 1,000 attachments on its node, resident',
+      value: isKnown ? agents.memory.allMib : NaN,
+      limit: 90,
+      unit: 'MiB',
+    },
+  ];
+}
+
+function agentNote(agents: AgentFigures | Error): string {
+  if (agents instanceof Error) return `1,000 attachments on each node could not be measured: ${agents.message}`;
+  const { attachments, empty, memory, idleCpu, idleMs, idleWrites, attachMs } = agents;
+  return (
+    `Agent: ${mib(empty)} before, ${mib(memory)} with ${attachments} attachments on its node, which took ${(attachMs / 1000).toFixed(1)} s; ` +
+    `${idleCpu.toFixed(2)} % of a processor when idle with them. Writes in ${(idleMs / 1000).toFixed(0)} idle s: ${list(idleWrites)}.`
+  );
 }
 
 const ms = (text: string, value: number, limit: number): Bar => ({ text, value, limit, unit: 'ms' });
@@ -68,3 +85,4 @@ const list = (counts: Readonly<Record<string, number>>) =>
     .join(', ') || 'none';
 
 const middle = (samples: readonly number[]) => median(samples).toFixed(1);
+const mib = ({ allMib, ownMib }: Memory) => `${allMib.toFixed(0)} MiB (${ownMib.toFixed(0)} without files)`;
