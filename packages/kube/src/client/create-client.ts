@@ -18,6 +18,7 @@ import { execInPod } from './exec.ts';
 import { apiVersionOf, pathOf } from './paths.ts';
 import { readText } from './read-json.ts';
 import { type Call, createTransport, translated, translatedStream, type TransportOptions } from './transport.ts';
+import { turns } from './turns.ts';
 import { jsonLines } from './watch-stream.ts';
 
 export type ClientOptions = TransportOptions;
@@ -30,11 +31,19 @@ const patchTypes = {
 /** The body is JSON, which is YAML too; the server knows this content type in every version that has server-side apply. */
 const applyType = 'application/apply-patch+yaml';
 
+/** A connection carries 100 streams: what is left is for watches, logs and Leases. */
+const mostCallsAtATime = 64;
+/** A leader that waits behind its own writes is none for long. */
+const isUrgent = (call: Call) => call.path.startsWith('/apis/coordination.k8s.io/');
+
 export function createClient(config: ClusterConfig, options: ClientOptions = {}): Client {
   const transport = createTransport(config, options);
   const stop = new AbortController();
+  const inTurn = turns(mostCallsAtATime);
 
-  async function text(call: Call) {
+  const text = (call: Call) => (isUrgent(call) ? answer(call) : inTurn(call.signal, () => answer(call)));
+
+  async function answer(call: Call) {
     const response = await transport.send(call);
     const body = await translated(`${call.method} ${call.path}`, call.signal, () => readText(response.body));
     return { status: response.statusCode, headers: response.headers, text: body };

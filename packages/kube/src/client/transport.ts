@@ -9,6 +9,7 @@ import { Agent, type buildConnector, type Dispatcher } from 'undici';
 import type { ClusterConfig, Credentials } from '../kubeconfig/cluster.ts';
 import { connectionError, translateStatus } from './errors.ts';
 import { openSocket } from './connect.ts';
+import { finishing } from './finishing.ts';
 import { readJson } from './read-json.ts';
 
 export interface Call {
@@ -48,6 +49,13 @@ const maxRetries = 5;
 /** Who asks for more patience than this gets to decide for himself. */
 const longestRetryAfterMs = 30_000;
 
+class PatientAgent extends Agent {
+  override dispatch(options: Agent.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
+    const hasBody = options.body !== undefined && options.body !== null;
+    return super.dispatch(options, hasBody ? finishing(handler) : handler);
+  }
+}
+
 export function connectOptions({ pingIntervalMs = defaultPingIntervalMs, allowH2 = true }: TransportOptions) {
   return { timeoutMs: connectTimeoutMs, pingIntervalMs, allowH2 };
 }
@@ -65,7 +73,7 @@ export function createTransport(config: ClusterConfig, options: TransportOptions
     callback(null, socket);
   };
   const newAgent = () =>
-    new Agent({
+    new PatientAgent({
       allowH2: socketOptions.allowH2,
       h2Options: { pingInterval: socketOptions.pingIntervalMs },
       headersTimeout: headersTimeoutMs,

@@ -1,0 +1,66 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { configMaps, leases } from './builtin.ts';
+import { clientFor, empty, fact, sendJson, startServer } from './testing/server.ts';
+
+describe('an aborted write', () => {
+  it('does not stop the event loop, however many there are', async () => {
+    const script = fileURLToPath(new URL('testing/abort-writes.ts', import.meta.url));
+    // Where the loop stands still, only a kill from outside ends it.
+    const { stdout } = await promisify(execFile)(process.execPath, [script], {
+      timeout: 20_000,
+      killSignal: 'SIGKILL',
+    });
+    expect(JSON.parse(stdout)).toEqual({ count: 400, reasons: ['enough'], items: [] });
+  }, 30_000);
+
+  it('is reported at once, and its answer dropped', async () => {
+    const came = fact();
+    const answer = fact();
+    const answered = fact();
+    const server = await startServer((request, response) => {
+      if (request.method === 'GET') return sendJson(response, 200, empty);
+      came.happen();
+      response.stream.on('close', () => answered.happen());
+      void answer.seen.then(() => sendJson(response, 201, { metadata: { name: 'late' } }));
+    });
+    const client = clientFor(server.port);
+    const stop = new AbortController();
+    const write = client.create(configMaps, { metadata: { name: 'late' } }, { signal: stop.signal });
+    await came.seen;
+    stop.abort(new Error('changed my mind'));
+    await expect(write).rejects.toThrow('changed my mind');
+    answer.happen();
+    await answered.seen;
+    await client.list(configMaps);
+    expect(server.connections()).toBe(1);
+  });
+});
+
+describe('more calls than run at a time', () => {
+  it('wait, except for Leases, and are never sent once aborted', async () => {
+    const full = fact();
+    const go = fact();
+    let writes = 0;
+    const server = await startServer((request, response) => {
+      if (request.url.includes('/leases')) return sendJson(response, 200, { metadata: { name: 'leader' } });
+      writes += 1;
+      if (writes === 64) full.happen();
+      void go.seen.then(() => sendJson(response, 201, { metadata: { name: 'a' } }));
+    });
+    const client = clientFor(server.port);
+    const stop = new AbortController();
+    const running = Array.from({ length: 64 }, () => client.create(configMaps, { metadata: { name: 'a' } }));
+    const waiting = client.create(configMaps, { metadata: { name: 'b' } }, { signal: stop.signal });
+    await full.seen;
+    expect((await client.get(leases, 'leader')).metadata.name).toBe('leader');
+    stop.abort(new Error('too late'));
+    await expect(waiting).rejects.toThrow('too late');
+    go.happen();
+    await Promise.all(running);
+    await client.create(configMaps, { metadata: { name: 'c' } });
+    expect(writes).toBe(65);
+  });
+});
