@@ -1,30 +1,19 @@
-import { settle } from '@podloom/kube';
+import { type Client, configMaps, createMetrics } from '@podloom/kube';
 import { describe, expect, it } from 'vitest';
-import { turns } from './calls.ts';
+import { regulated } from './calls.ts';
 
-describe('turns', () => {
-  it('lets so many run at a time, in order, and goes on after a failure', async () => {
-    const inTurn = turns(2);
-    const started: number[] = [];
-    const ends = [0, 1, 2, 3].map(() => Promise.withResolvers<number>());
-    const all = ends.map(({ promise }, i) =>
-      inTurn(() => {
-        started.push(i);
-        return promise;
-      }),
-    );
-    const outcomes = Promise.allSettled(all);
-    await settle();
-    expect(started).toEqual([0, 1]);
-    ends[1]?.reject(new Error('no'));
-    await settle();
-    expect(started).toEqual([0, 1, 2]);
-    ends[0]?.resolve(0);
-    ends[2]?.resolve(2);
-    await settle();
-    expect(started).toEqual([0, 1, 2, 3]);
-    ends[3]?.resolve(3);
-    expect((await outcomes).map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled']);
-    await expect(inTurn(async () => 'again')).resolves.toBe('again');
+describe('regulated', () => {
+  it('counts a call by verb and resource, and passes it on', async () => {
+    const asked: unknown[] = [];
+    const get = async (...given: unknown[]) => {
+      asked.push(given);
+      return 'found';
+    };
+    const metrics = createMetrics();
+    const client = regulated({ namespace: 'here', get } as unknown as Client, metrics);
+    await expect(client.get(configMaps, 'a', { namespace: 'b' })).resolves.toBe('found');
+    expect(asked).toEqual([[configMaps, 'a', { namespace: 'b' }]]);
+    expect(client.namespace).toBe('here');
+    expect(await metrics.text()).toContain('podloom_api_calls_total{verb="get",resource="configmaps"} 1');
   });
 });
