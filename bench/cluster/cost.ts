@@ -14,6 +14,8 @@ export interface AgentFigures {
   readonly attachments: number;
   /** Until all of them could be used, on both nodes. */
   readonly attachMs: number;
+  /** Until nothing of them was left. */
+  readonly removeMs: number;
   /** Of the larger of the agents. */
   readonly memory: Memory;
   readonly empty: Memory;
@@ -69,9 +71,11 @@ export async function agentFigures(world: World, progress: (text: string) => voi
   const idleWrites = difference(before, await writes(world.client));
   const memory = largest(world);
   progress('taking all of it away');
-  await world.choose(world.pods, null);
+  const leaveMs = performance.now();
   await world.remove('large');
-  return { attachments, attachMs, memory, empty, idleCpu: Math.max(...cpu), idleWrites, idleMs: tookMs };
+  const removeMs = performance.now() - leaveMs;
+  await world.choose(world.pods, null);
+  return { attachments, attachMs, removeMs, memory, empty, idleCpu: Math.max(...cpu), idleWrites, idleMs: tookMs };
 }
 
 const largest = ({ processes }: World): Memory =>

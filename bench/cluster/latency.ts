@@ -134,6 +134,8 @@ async function oneRound(world: World, pod: string): Promise<{ stages: Stages; de
   const detachedAtMs = await detached;
   await until(networks, () => networks.size === 0);
   await until(configs, () => shownPods() === 0);
+  // Else the next round would wait for the write that gives this one's address back.
+  await until(pools, () => !hasAddress());
   const stages = {
     answered,
     recorded: recorded - startMs,

@@ -70,15 +70,20 @@ function agentBars(agents: AgentFigures | Error): Bar[] {
 
 function agentNote(agents: AgentFigures | Error): string {
   if (agents instanceof Error) return `1,000 attachments on each node could not be measured: ${agents.message}`;
-  const { attachments, empty, memory, idleCpu, idleMs, idleWrites, attachMs } = agents;
+  const { attachments, empty, memory, idleCpu, idleMs, idleWrites, attachMs, removeMs } = agents;
   return (
-    `Agent: ${mib(empty)} before, ${mib(memory)} with ${attachments} attachments on its node, which took ${(attachMs / 1000).toFixed(1)} s; ` +
+    `Agent: ${mib(empty)} before, ${mib(memory)} with ${attachments} attachments on its node, made in ${(attachMs / 1000).toFixed(1)} s and removed in ${(removeMs / 1000).toFixed(1)} s; ` +
     `${idleCpu.toFixed(2)} % of a processor when idle with them. Writes in ${(idleMs / 1000).toFixed(0)} idle s: ${list(idleWrites)}.`
   );
 }
 
 const ms = (text: string, value: number, limit: number): Bar => ({ text, value, limit, unit: 'ms' });
-const ofFloor = (text: string, value: number, limit: number): Bar => ({ text, value, limit, unit: '× the floor' });
+const ofFloor = (text: string, value: number, limit: number): Bar => ({
+  text,
+  value,
+  limit: Number(limit.toFixed(2)),
+  unit: '× the floor',
+});
 const list = (counts: Readonly<Record<string, number>>) =>
   Object.entries(counts)
     .map(([what, count]) => `${what} ${Number(count.toFixed(2))}`)
