@@ -16,8 +16,8 @@ const checks: Check[] = [
   { name: 'lint', command: ['oxlint', '--type-aware', '--quiet'], fix: ['oxlint', '--type-aware', '--quiet', '--fix'] },
   {
     name: 'format',
-    command: ['prettier', '--check', '--log-level=warn', '.'],
-    fix: ['prettier', '--write', '--log-level=warn', '.'],
+    command: ['prettier', '--check', '--cache', '--log-level=warn', '.'],
+    fix: ['prettier', '--write', '--cache', '--log-level=warn', '.'],
   },
   { name: 'unused code', command: ['knip'] },
   { name: 'arrows', command: ['node', 'tools/check-arrows.ts'] },
