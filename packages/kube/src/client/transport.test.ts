@@ -12,6 +12,7 @@ import {
   type Handler,
   openWatch,
   sendJson,
+  serverCertificate,
   startServer,
   status,
   watchable,
@@ -89,6 +90,34 @@ describe('a refused token', () => {
     const failure = await failureOf(clientFor(server.port, { credentials }).list(configMaps));
     expect(isUnauthorized(failure)).toBe(true);
     expect(inspect(failure, { depth: 9 })).not.toContain('hunter2');
+  });
+});
+
+describe('a refused certificate', () => {
+  it('is not renewed once the client is closed', async () => {
+    const refused = fact();
+    const server = await startServer((request, response) => {
+      if (request.url.includes('secrets')) return sendJson(response, 200, empty);
+      response.writeHead(401, { 'content-type': 'application/json' });
+      response.write('{', () => refused.happen());
+    });
+    let renewals = 0;
+    const credentials: CredentialSource = {
+      get: async () => ({ certificate: serverCertificate }),
+      renew: () => {
+        renewals += 1;
+        return true;
+      },
+    };
+    const client = clientFor(server.port, { credentials });
+    const list = failureOf(client.list(configMaps));
+    await refused.seen;
+    // Comes over the same connection, so the refusal has come before it.
+    await client.list(secrets);
+    await client.close();
+    await list;
+    expect(renewals).toBe(0);
+    expect(server.connections()).toBe(1);
   });
 });
 

@@ -83,6 +83,7 @@ export function createTransport(config: ClusterConfig, options: TransportOptions
     });
   let agent = newAgent();
   const retired = new Set<Agent>();
+  let closed = false;
   const prefix = config.server.pathname.replace(/\/$/, '');
 
   async function attempt(call: Call, credentials: Credentials): Promise<Dispatcher.ResponseData> {
@@ -116,7 +117,8 @@ export function createTransport(config: ClusterConfig, options: TransportOptions
 
   /** True if it is worth asking again. A certificate belongs to the connection, so new ones need new connections. */
   function renew(refused: Credentials): boolean {
-    if (!config.credentials.renew(refused)) return false;
+    // Nobody would ever close the connections made now, and the old ones are gone already.
+    if (closed || !config.credentials.renew(refused)) return false;
     if (refused.certificate) {
       void retire(agent);
       agent = newAgent();
@@ -148,6 +150,7 @@ export function createTransport(config: ClusterConfig, options: TransportOptions
       }
     },
     async close() {
+      closed = true;
       await Promise.all([agent, ...retired].map((each) => each.destroy()));
     },
   };
