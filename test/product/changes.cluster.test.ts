@@ -1,17 +1,8 @@
 /** What people change while pods run: labels, attachments, several objects at once. Each ends in exactly the declared state, and no pod restarts. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import {
-  additionalNetwork,
-  eventually,
-  isPrivate,
-  openWorld,
-  pod,
-  podConfig,
-  podNetworkConfig,
-  primaryNetwork,
-  type PodNetwork,
-  type World,
-} from './world.ts';
+import { additionalNetwork, pod, podConfig, podNetworkConfig, primaryNetwork, type PodNetwork } from './objects.ts';
+import { eventually } from './scene.ts';
+import { isPrivate, openWorld, type World } from './world.ts';
 
 let world: World;
 

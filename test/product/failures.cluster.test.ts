@@ -1,16 +1,9 @@
 /** Our own processes and nodes die at bad moments. What is right stays, what is not is mended by who comes after, and nothing waits for ever. */
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest';
-import {
-  eventually,
-  isPrivate,
-  openWorld,
-  pod,
-  podConfig,
-  podSpec,
-  systemNamespace,
-  type Pod,
-  type World,
-} from './world.ts';
+import { namespace as systemNamespace } from '../chart/installed.ts';
+import { pod, podConfig, podSpec, type Pod } from './objects.ts';
+import { eventually } from './scene.ts';
+import { isPrivate, openWorld, type World } from './world.ts';
 
 let world: World;
 

@@ -3,7 +3,9 @@ import { mkdtempDisposableSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { tmpdir } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { eventually, isPrivate, openWorld, pod, podConfig, type World } from './world.ts';
+import { pod, podConfig } from './objects.ts';
+import { eventually } from './scene.ts';
+import { isPrivate, openWorld, type World } from './world.ts';
 
 const seed = `
 apiVersion: podconfig.opdev.io/v1alpha1
@@ -40,7 +42,7 @@ describe.skipIf(!isPrivate)('a PodConfig', () => {
   it('of the seed makes two pods with two networks each, that reach each other, and leaves nothing behind', async () => {
     const scene = await world.scene('seed');
     const { namespace } = scene;
-    const before = await Promise.all(world.nodes.map((node) => world.foreign(node)));
+    const before = await Promise.all(world.names.map((node) => world.foreign(node)));
     await world.kube(['apply', '-n', namespace, '-f', '-'], seed);
     await scene.running(2);
     await eventually(async () =>
@@ -82,7 +84,7 @@ describe.skipIf(!isPrivate)('a PodConfig', () => {
     await eventually(async () => expect(await scene.pods()).toEqual([]));
     await scene.clean();
     await eventually(async () =>
-      expect(await Promise.all(world.nodes.map((node) => world.foreign(node)))).toEqual(before),
+      expect(await Promise.all(world.names.map((node) => world.foreign(node)))).toEqual(before),
     );
   });
 

@@ -1,0 +1,120 @@
+/** One test's own namespace. At its end nothing of ours may be left on any node. */
+import { expect, onTestFinished, vi } from 'vitest';
+import { manifest, type Commands } from '../chart/installed.ts';
+import type { Nodes } from './nodes.ts';
+import type { Condition, Pod, PodNetwork, Source } from './objects.ts';
+
+/** Facts come within seconds; on a machine that does much else, within many. */
+export const eventually = <T>(check: () => Promise<T>, timeout = 60_000): Promise<T> =>
+  vi.waitFor(check, { timeout, interval: 100 });
+
+/** A link in a pod, besides the cluster's own. */
+export interface Link {
+  readonly name: string;
+  readonly mtu: number;
+  readonly mac: string;
+  readonly alias: string;
+  /** Without the link-local ones, which the kernel gives. */
+  readonly addresses: readonly string[];
+}
+
+interface IpLink {
+  readonly ifname: string;
+  readonly mtu: number;
+  readonly address: string;
+  readonly ifalias?: string;
+  readonly group?: string;
+  readonly addr_info: readonly { readonly local: string; readonly prefixlen: number; readonly scope: string }[];
+}
+
+export interface Scene {
+  readonly namespace: string;
+  apply(...objects: object[]): Promise<void>;
+  kube(...args: string[]): Promise<string>;
+  get<T>(...args: string[]): Promise<T>;
+  pods(): Promise<Pod[]>;
+  /** Makes the pods and returns when they run. */
+  start(...pods: object[]): Promise<Pod[]>;
+  running(count: number): Promise<Pod[]>;
+  inPod(pod: string, ...command: string[]): Promise<string>;
+  links(pod: string): Promise<Link[]>;
+  /** Returns when the object says that it is as declared, in its present generation. */
+  ready(object: string): Promise<Source>;
+  condition(object: string, type: string): Promise<Condition | undefined>;
+  network(pod: string): Promise<PodNetwork>;
+  /** What must stay: uid and restarts of every pod. */
+  lives(): Promise<string[]>;
+  /** Nothing of ours in the namespace, in its pods or on any node. */
+  clean(): Promise<void>;
+}
+
+export async function openScene(commands: Commands, nodes: Nodes, name: string): Promise<Scene> {
+  const namespace = `e2e-${name}`;
+  const kube = (...args: string[]): Promise<string> => commands.kube(['-n', namespace, ...args]);
+  const get = async <T>(...args: string[]): Promise<T> => JSON.parse(await kube('get', ...args, '--output=json')) as T;
+  await commands.kube(['create', 'namespace', namespace]);
+  await commands.kube(['label', 'namespace', namespace, 'podloom-test=scene']);
+  onTestFinished(async () => {
+    await commands.kubectl(['delete', 'namespace', namespace, '--wait=false']);
+    await eventually(async () => expect(await nodes.ours()).toEqual([]));
+  });
+  const scene: Scene = {
+    namespace,
+    kube,
+    get,
+    apply: async (...objects) => {
+      await commands.kube(['apply', '--namespace', namespace, '--filename=-'], manifest(...objects));
+    },
+    pods: async () => (await get<{ items: Pod[] }>('pods')).items,
+    async start(...pods) {
+      await scene.apply(...pods);
+      return scene.running(pods.length);
+    },
+    running: (count) =>
+      eventually(async () => {
+        const found = await scene.pods();
+        const up = found.filter(({ status }) => status.containerStatuses?.every(({ ready }) => ready) ?? false);
+        expect(up).toHaveLength(count);
+        return up;
+      }, 120_000),
+    inPod: (pod, ...command) => kube('exec', pod, '--', ...command),
+    async links(pod) {
+      const found = JSON.parse(await kube('exec', pod, '--', 'ip', '-j', '-d', 'address')) as IpLink[];
+      return found
+        .filter(({ ifname }) => ifname !== 'lo' && ifname !== 'eth0')
+        .map(({ ifname, mtu, address, ifalias = '', addr_info: addresses }) => ({
+          name: ifname,
+          mtu,
+          mac: address,
+          alias: ifalias,
+          addresses: addresses
+            .filter(({ scope }) => scope !== 'link')
+            .map(({ local, prefixlen }) => `${local}/${prefixlen}`),
+        }))
+        .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+    },
+    ready: (object) =>
+      eventually(async () => {
+        const found = await get<Source>(object);
+        expect(found.status?.conditions ?? []).toContainEqual(
+          expect.objectContaining({ type: 'Ready', status: 'True', observedGeneration: found.metadata.generation }),
+        );
+        return found;
+      }),
+    condition: async (object, type) =>
+      (await get<Source>(object)).status?.conditions?.find((condition) => condition.type === type),
+    network: (pod) => get<PodNetwork>('podnetwork', pod),
+    lives: async () =>
+      (await scene.pods()).map(
+        ({ metadata, status }) =>
+          `${metadata.name} ${metadata.uid} ${status.containerStatuses?.map(({ restartCount }) => restartCount).join()}`,
+      ),
+    clean: () =>
+      eventually(async () => {
+        expect(await kube('get', 'podnetworks,ippools', '--output=name')).toBe('');
+        expect(await nodes.ours()).toEqual([]);
+        for (const { metadata } of await scene.pods()) expect(await scene.links(metadata.name)).toEqual([]);
+      }),
+  };
+  return scene;
+}
