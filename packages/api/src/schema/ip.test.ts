@@ -2,18 +2,18 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { cidrContains, formatIp, isCidr, isIp, parseCidr, parseIp } from './ip.ts';
 
-const anyIp = fc.oneof(
-  fc.bigInt({ min: 0n, max: (1n << 32n) - 1n }).map((value) => ({ family: 4 as const, value })),
-  fc
-    .bigInt({ min: 0n, max: (1n << 128n) - 1n })
-    .filter((value) => value >> 32n !== 0xffffn)
-    .map((value) => ({ family: 6 as const, value })),
-  // Addresses with long runs of zeros, where the short form is hard.
-  fc.array(fc.constantFrom(0n, 0n, 1n, 0x10n, 0xffffn), { minLength: 8, maxLength: 8 }).map((groups) => ({
-    family: 6 as const,
-    value: groups.reduce((sum, group) => sum * 65536n + group, 1n << 127n) & ((1n << 128n) - 1n),
-  })),
-);
+const anyIp = fc
+  .oneof(
+    fc.bigInt({ min: 0n, max: (1n << 32n) - 1n }).map((value) => ({ family: 4 as const, value })),
+    fc.bigInt({ min: 0n, max: (1n << 128n) - 1n }).map((value) => ({ family: 6 as const, value })),
+    // Addresses with long runs of zeros, where the short form is hard.
+    fc.array(fc.constantFrom(0n, 0n, 1n, 0x10n, 0xffffn), { minLength: 8, maxLength: 8 }).map((groups) => ({
+      family: 6 as const,
+      value: groups.reduce((sum, group) => sum * 65536n + group, 0n),
+    })),
+  )
+  // IPv4 inside IPv6, which is refused on purpose.
+  .filter(({ family, value }) => family === 4 || value >> 32n !== 0xffffn);
 
 describe('addresses', () => {
   it('come back from their text as they were', () => {
