@@ -9,7 +9,7 @@ const anyIp = fc
     // Addresses with long runs of zeros, where the short form is hard.
     fc.array(fc.constantFrom(0n, 0n, 1n, 0x10n, 0xffffn), { minLength: 8, maxLength: 8 }).map((groups) => ({
       family: 6 as const,
-      value: groups.reduce((sum, group) => sum * 65536n + group, 0n),
+      value: groups.reduce<bigint>((sum, group) => sum * 65536n + group, 0n),
     })),
   )
   // IPv4 inside IPv6, which is refused on purpose.
