@@ -1,8 +1,8 @@
 import { type Client, configMaps, createMetrics } from '@podloom/kube';
 import { describe, expect, it } from 'vitest';
-import { regulated } from './calls.ts';
+import { counted } from './calls.ts';
 
-describe('regulated', () => {
+describe('counted', () => {
   it('counts a call by verb and resource, and passes it on', async () => {
     const asked: unknown[] = [];
     const get = async (...given: unknown[]) => {
@@ -10,7 +10,7 @@ describe('regulated', () => {
       return 'found';
     };
     const metrics = createMetrics();
-    const client = regulated({ namespace: 'here', get } as unknown as Client, metrics);
+    const client = counted({ namespace: 'here', get } as unknown as Client, metrics);
     await expect(client.get(configMaps, 'a', { namespace: 'b' })).resolves.toBe('found');
     expect(asked).toEqual([[configMaps, 'a', { namespace: 'b' }]]);
     expect(client.namespace).toBe('here');

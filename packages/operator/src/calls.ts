@@ -4,7 +4,7 @@ import type { Client, Metrics } from '@podloom/kube';
 const verbs = ['get', 'list', 'create', 'update', 'patch', 'apply', 'delete'] as const;
 
 /** The same client, counted. */
-export function regulated(client: Client, metrics: Metrics): Client {
+export function counted(client: Client, metrics: Metrics): Client {
   const calls = metrics.counter('podloom_api_calls_total', 'What is asked of the API server, and how often?', [
     'verb',
     'resource',

@@ -15,7 +15,7 @@ import {
   startServer,
   systemClock,
 } from '@podloom/kube';
-import { regulated } from './calls.ts';
+import { counted } from './calls.ts';
 import { startCaches } from './network/caches.ts';
 import { leadNetwork } from './network/lead.ts';
 import { measureAttachments } from './network/metrics.ts';
@@ -36,7 +36,7 @@ export interface OperatorOptions {
 export async function runOperator(settings: OperatorSettings, options: OperatorOptions): Promise<void> {
   const { log, metrics, clock = systemClock, force } = options;
   const reservedCidrs = parseCidrs(settings.reservedCidrs);
-  const client = regulated(options.client, metrics);
+  const client = counted(options.client, metrics);
   // What was started here ends here, also when something fails half-way.
   const own = new AbortController();
   const signal = AbortSignal.any([options.signal, own.signal]);
