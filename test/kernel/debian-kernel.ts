@@ -58,6 +58,8 @@ function compareReleases(a: string, b: string): number {
 
 function download(cache: string): string {
   const prefix = 'linux-image-';
+  // Lists may be missing, or name files that are no longer there. This happens once a machine.
+  if (process.getuid?.() === 0) execFileSync('apt-get', ['-qq', 'update'], { stdio: 'inherit' });
   const offered = execFileSync('apt-cache', ['pkgnames', prefix], { encoding: 'utf8' }).split('\n');
   const release = newestRelease(offered.map((name) => name.slice(prefix.length)));
   if (release === undefined) {
