@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { defineKind, type ObjectOf } from '../kind.ts';
-import { ageColumn, cidr, conditions, ip, listMap, observedGeneration, text, time } from '../schema/fields.ts';
+import { ageColumn, cidr, conditions, ip, observedGeneration, text, time } from '../schema/fields.ts';
 import { cidrContains, isIp, parseIp } from '../schema/ip.ts';
 import { onlyTheServerKnows, ruled } from '../schema/rule.ts';
 
@@ -64,20 +64,22 @@ const status = z
   .object({
     observedGeneration: observedGeneration.optional(),
     conditions: conditions.optional(),
-    allocations: listMap(
-      z
-        .object({
-          address: ip('The address, in canonical form.'),
-          podName: text(253, 'Pod that has it.'),
-          podUid: text(64, 'The metadata.uid of that pod.'),
-          interfaceKey: text(320, 'Interface of the pod, as in its PodNetwork.'),
-          nodeName: text(253, 'Node of the pod; what other nodes need to forward to it.').optional(),
-          releasedAt: time('When it was given back. It goes to another pod only some time after that.').optional(),
-        })
-        .describe('One address and who has it.'),
-      ['address'],
-      1024,
-    )
+    // One value, not a map by address: only compare-and-swap writes it, and the server's bookkeeping for each entry of a map costs more than the write.
+    allocations: z
+      .array(
+        z
+          .object({
+            address: ip('The address, in canonical form.'),
+            podName: text(253, 'Pod that has it.'),
+            podUid: text(64, 'The metadata.uid of that pod.'),
+            interfaceKey: text(320, 'Interface of the pod, as in its PodNetwork.'),
+            nodeName: text(253, 'Node of the pod; what other nodes need to forward to it.').optional(),
+            releasedAt: time('When it was given back. It goes to another pod only some time after that.').optional(),
+          })
+          .describe('One address and who has it.'),
+      )
+      .max(1024)
+      .meta({ 'x-kubernetes-list-type': 'atomic' })
       .describe('Addresses that are taken, or were lately.')
       .optional(),
     used: z.int().min(0).describe('Addresses in use.').optional(),
