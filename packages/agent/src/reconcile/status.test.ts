@@ -24,7 +24,7 @@ const report = (more: Partial<StatusInput> = {}): PodNetworkStatus =>
   statusOf({
     network,
     old: undefined,
-    plan: { interfaces: [planned()], primary: undefined },
+    plan: { interfaces: [planned()], primary: undefined, recordFirst: false },
     failed: new Map(),
     failures: [],
     podPid: 7,
@@ -56,7 +56,10 @@ describe('statusOf', () => {
       reason: 'PodNotRunning',
       message: 'The pod has no namespace yet',
     });
-    const status = report({ plan: { interfaces: [waiting], primary: undefined }, podPid: undefined });
+    const status = report({
+      plan: { interfaces: [waiting], primary: undefined, recordFirst: false },
+      podPid: undefined,
+    });
     expect(status.interfaces).toEqual([
       expect.not.objectContaining({ name: expect.anything() as unknown, hostName: expect.anything() as unknown }),
     ]);
@@ -65,7 +68,7 @@ describe('statusOf', () => {
 
   it('shows what is removed only while it cannot be removed', () => {
     const gone = planned({ key: 'other', state: 'Removing' });
-    const plan = { interfaces: [planned(), gone], primary: undefined };
+    const plan = { interfaces: [planned(), gone], primary: undefined, recordFirst: false };
     expect(report({ plan }).interfaces).toHaveLength(1);
     const failures = [{ reason: 'KernelRefused', message: 'link.delete: EBUSY' }];
     expect(report({ plan, failures }).interfaces).toMatchObject([{ key }, { key: 'other', state: 'Removing' }]);
@@ -80,10 +83,19 @@ describe('statusOf', () => {
 
   it('records what the primary link had, and what holds only once it does', () => {
     const primary = { before: { mtuBytes: 1500 }, applied: { mtuBytes: 1400 }, state: 'Pending' } as const;
-    const plan = { interfaces: [], primary };
+    const plan = { interfaces: [], primary, recordFirst: false };
     expect(report({ plan }).primary).toEqual({ before: { mtuBytes: 1500 }, applied: { mtuBytes: 1400 } });
     const failures = [{ reason: 'KernelRefused', message: 'link.set: EINVAL' }];
     expect(report({ plan, failures }).primary).toEqual({ before: { mtuBytes: 1500 } });
+  });
+
+  it('is not ready while what the primary link had is only being written down', () => {
+    const primary = { before: { mtuBytes: 1500 }, applied: { mtuBytes: 1400 }, state: 'Pending' } as const;
+    const status = report({ plan: { interfaces: [planned()], primary, recordFirst: true } });
+    expect(status.primary).toEqual({ before: { mtuBytes: 1500 } });
+    expect(status.observedGeneration).toBeUndefined();
+    expect(ready(status)).toMatchObject({ status: 'False', reason: 'Recording' });
+    expect(status.interfaces).toMatchObject([{ state: 'Attached' }]);
   });
 });
 

@@ -12,7 +12,7 @@ export interface StatusInput {
   readonly network: PodNetwork;
   /** The status that was written last. */
   readonly old: PodNetworkStatus | undefined;
-  readonly plan: Pick<PodPlan, 'interfaces' | 'primary'>;
+  readonly plan: Pick<PodPlan, 'interfaces' | 'primary' | 'recordFirst'>;
   /** By key; steps that were not carried out, or were taken back. */
   readonly failed: ReadonlyMap<string, Failure>;
   /** Of what belongs to no interface: removals, the primary link. */
@@ -28,16 +28,25 @@ export function statusOf({ network, old, plan, failed, failures, podPid, nowMs }
     .map((entry) => settle(entry, failed.get(entry.key), failure))
     .filter((entry) => entry !== undefined)
     .map((entry) => since(entry, before.get(entry.key), nowMs));
-  const primary = plan.primary && primaryOf(plan.primary, failure);
   const attached = interfaces.flatMap(({ state, name }) => (state === 'Attached' && name ? name : []));
+  const problem = failure ?? recordingOf(plan);
+  const primary = plan.primary && primaryOf(plan.primary, problem);
+  // Not all of this generation was looked at while the primary link waits for its record.
+  const observed = plan.recordFirst ? old?.observedGeneration : (network.metadata.generation ?? 0);
   return {
-    observedGeneration: network.metadata.generation ?? 0,
-    conditions: setCondition(old?.conditions, readiness(network, interfaces, plan.primary, failure), nowMs),
+    ...(observed === undefined ? {} : { observedGeneration: observed }),
+    conditions: setCondition(old?.conditions, readiness(network, interfaces, plan.primary, problem), nowMs),
     ...(podPid === undefined ? {} : { podPid }),
     interfaces,
     ...(primary ? { primary } : {}),
     ...(attached.length === 0 ? {} : { networks: attached.join(',').slice(0, 1_024) }),
   };
+}
+
+/** What was there is written down first, in a status of its own: until then the primary link is as it was. */
+function recordingOf({ recordFirst }: Pick<PodPlan, 'recordFirst'>): Failure | undefined {
+  const message = 'What the primary link has is written down before it is changed';
+  return recordFirst ? { reason: 'Recording', message } : undefined;
 }
 
 /** The plan says how it is once its steps are done. They are, unless one failed. */
