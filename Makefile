@@ -1,7 +1,7 @@
 # Podloom's commands. Each says what it does in `make help`; what a machine lacks is installed on the way (tools/bootstrap.sh).
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up down test test-unit test-node test-api test-cluster test-kernel check fix generate bench image deploy undeploy clean
+.PHONY: help setup cluster-needs test-needs up down test test-unit test-node test-api test-cluster test-kernel check fix fuzz bench image deploy undeploy clean
 
 # The private Node and Go come first, also for everything that is started below.
 export PATH := $(CURDIR)/.tools/bin:$(PATH)
@@ -42,6 +42,9 @@ check: setup ## Types, lint, format, unused code, arrows, generated files, links
 
 fix: setup ## Mend what check can mend by itself: format, lint fixes, generated files
 	@$(NODE) tools/check.ts --fix
+
+fuzz: setup ## The nightly-sized run: more than a million round trips and hostile messages for netlink
+	@NETLINK_FUZZ_RUNS=12000 $(NODE) node_modules/.bin/vitest run --project=unit packages/netlink/src/codec packages/netlink/src/wire
 
 bench: test-needs ## Measure against peers and against the floor, as ratios in one run
 	@$(NODE) bench/run.ts
