@@ -54,6 +54,8 @@ const sandboxRetryMs = 5_000;
 interface Pass {
   readonly status: PodNetworkStatus;
   readonly recordFirst: boolean;
+  /** The primary link was changed, perhaps back: only another look can see which records are no longer needed. */
+  readonly primaryChanged: boolean;
   readonly error?: unknown;
   readonly retryAfterMs?: number | undefined;
 }
@@ -69,6 +71,7 @@ export function podNetworkReconciler(deps: PodDeps): Reconciler<PodNetwork> {
       await deps.reporter.report(network, pass.status, signal);
       pass = attach(network, process, deps);
     }
+    if (pass.primaryChanged) pass = attach(network, process, deps);
     await deps.reporter.report(network, pass.status, signal);
     if (pass.error !== undefined) return retry(toRetry(pass.error));
     if (pass.retryAfterMs !== undefined) return retryAfter(pass.retryAfterMs, 'A link is changed again and again');
@@ -111,6 +114,7 @@ function attach(network: PodNetwork, process: PodProcess | undefined, deps: PodD
   return {
     status,
     recordFirst: plan.recordFirst,
+    primaryChanged: outcome.errors.length === 0 && steps.some((step) => step.in === 'pod' && step.key === undefined),
     error: [...outcome.failed.values(), ...outcome.errors][0],
     retryAfterMs: drift?.retryAfterMs,
   };
