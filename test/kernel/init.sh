@@ -9,7 +9,11 @@ mknod /dev/net/tun c 10 200 # opening it loads the module
 mount -t devpts pts /dev/pts
 # Before /tmp is covered: the sources as they were when the run began.
 for part in packages test; do mount --bind "$PODLOOM_SNAPSHOT/$part" "$PODLOOM_ROOT/$part"; done
+# The checkout itself may lie below one of these folders: held aside, and put back.
+mount --rbind "$PODLOOM_ROOT" /mnt
 for folder in /dev/shm /tmp /run /var/tmp; do mount -t tmpfs tmpfs "$folder"; done
+mkdir -p "$PODLOOM_ROOT"
+mount --rbind /mnt "$PODLOOM_ROOT"
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
 
 ports() { for port in /sys/class/virtio-ports/*; do [ "$(cat "$port/name")" = "$1" ] && echo "/dev/${port##*/}"; done; }

@@ -32,6 +32,12 @@ function killAll(pids: readonly number[]): void {
   for (const pid of pids) process.kill(pid, 'SIGKILL');
 }
 
+/** And waits until they are gone: a killed process looks alive for a moment. */
+async function killCluster(): Promise<void> {
+  killAll(processesOf(name));
+  await vi.waitFor(() => expect(processesOf(name)).toEqual([]), soon);
+}
+
 async function restartsOf(part: string): Promise<number> {
   const { processes } = await clusterStatus({ name });
   return processes.find((process) => process.name === part)?.restarts ?? -1;
@@ -139,7 +145,7 @@ describe('a private cluster', () => {
         expect(pod.status?.containerStatuses?.[0]?.state).toHaveProperty('running');
       }, soon);
     });
-    killAll(processesOf(name));
+    await killCluster();
     await clusterUp({ name });
     await withClient(name, async (client) =>
       vi.waitFor(async () => {
