@@ -1,11 +1,12 @@
 /**
- * `make test`: the checks, then every tier that this machine can carry, one after another (they share two cores). It ends with one line
- * over all tiers, names each tier that was left out and why, and fails when anything failed. A tier is left out only when its
- * needs cannot be met; with CI=true that is a failure, too. Names of tiers as arguments run only those.
+ * `make test`: the checks, then every tier that this machine can carry, one after another (they share two cores). It ends with what
+ * failed, and one line over all tiers; it names each tier that was left out and why, and fails when anything failed. A tier is left out
+ * only when its needs cannot be met; with CI=true that is a failure, too. Names of tiers as arguments run only those.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 
 interface Tier {
   name: string;
@@ -20,6 +21,15 @@ interface Results {
   numPendingTests: number;
   numTodoTests?: number;
   success: boolean;
+  testResults: FileResult[];
+}
+
+/** A file that could not even be loaded has a message and no failed test. */
+interface FileResult {
+  name: string;
+  status: string;
+  message: string;
+  assertionResults: { fullName: string; status: string; failureMessages: string[] }[];
 }
 
 const root = join(import.meta.dirname, '..');
@@ -57,6 +67,7 @@ if (unknown) {
 mkdirSync(reports, { recursive: true });
 const total = { passed: 0, failed: 0, skipped: 0 };
 const summary: string[] = [];
+const failures: string[] = [];
 
 if (asked.length === 0) {
   heading('check');
@@ -67,6 +78,7 @@ if (asked.length === 0) {
 }
 for (const tier of tiers) if (asked.length === 0 || asked.includes(tier.name)) runTier(tier);
 
+if (failures.length > 0) console.log(`\nfailed:\n\n${failures.join('\n\n')}`);
 console.log(`\n${summary.join('\n')}\n`);
 console.log(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
 process.exitCode = total.failed > 0 ? 1 : 0;
@@ -90,10 +102,31 @@ function runTier({ name, lacks, command }: Tier): void {
   const skipped = (results?.numPendingTests ?? 0) + (results?.numTodoTests ?? 0);
   // A tier can fail without a failed test: a crashed process, a set-up that threw, no test found.
   const failed = Math.max(results?.numFailedTests ?? 0, code !== 0 || !results || passed === 0 ? 1 : 0);
+  for (const file of results?.testResults ?? []) failures.push(...failuresOf(file).map((text) => `${name}: ${text}`));
   total.passed += passed;
   total.failed += failed;
   total.skipped += skipped;
   summary.push(`${name}: ${passed} passed, ${failed} failed, ${skipped} skipped in ${took}`);
+}
+
+/** Of each failure its place, and as much of its message as says what was found instead. */
+function failuresOf({ name: path, status, message, assertionResults }: FileResult): string[] {
+  const file = relative(root, path);
+  const tests = assertionResults.filter((test) => test.status === 'failed');
+  if (tests.length > 0) {
+    return tests.map(
+      ({ fullName, failureMessages }) => `${file}: ${fullName}\n${beginning(failureMessages.join('\n'))}`,
+    );
+  }
+  return status === 'failed' ? [`${file}\n${beginning(message)}`] : [];
+}
+
+function beginning(message: string): string {
+  return stripVTControlCharacters(message)
+    .split('\n')
+    .slice(0, 12)
+    .map((line) => `    ${line}`)
+    .join('\n');
 }
 
 function node(args: string[]): number {
