@@ -37,7 +37,7 @@ interface Held {
   readonly renewedMs: number;
 }
 
-/** Competes until the signal aborts; resolves once nothing runs and the Lease is free. Rejects if the work itself fails. */
+/** Competes until the signal aborts or the work has ended by itself; resolves once nothing runs and the Lease is free. Rejects if the work fails. */
 export async function runAsLeader(options: LeadershipOptions, signal: AbortSignal): Promise<void> {
   const { client, name, namespace, identity, metrics, clock = systemClock, random = Math.random } = options;
   const { leaseMs = 15_000, force = endProcess } = options;
@@ -49,11 +49,11 @@ export async function runAsLeader(options: LeadershipOptions, signal: AbortSigna
   );
 
   try {
-    while (!signal.aborted) {
+    for (let isDone = false; !isDone; ) {
       const held = await acquire();
       if (!held) break;
       log.info({ transitions: held.lease.spec?.leaseTransitions }, 'Became leader');
-      await leadFrom(held);
+      isDone = await leadFrom(held);
     }
   } finally {
     forgetMetric?.();
@@ -118,7 +118,8 @@ export async function runAsLeader(options: LeadershipOptions, signal: AbortSigna
     return { lease: written, renewedMs };
   }
 
-  async function leadFrom(first: Held): Promise<void> {
+  /** Whether the work ended while the lease was ours: by itself, or because it was told to stop. */
+  async function leadFrom(first: Held): Promise<boolean> {
     let held: Held | undefined = first;
     let renewedMs = first.renewedMs;
     const working = new AbortController();
@@ -147,6 +148,7 @@ export async function runAsLeader(options: LeadershipOptions, signal: AbortSigna
     isLeader = false;
     if (held) await release(held);
     await work;
+    return held !== undefined;
   }
 
   /** Undefined: the lease is lost, because another has it or because time is up. */
