@@ -16,7 +16,8 @@ describe('two objects that want the same', () => {
     await w.agent();
     await w.config('older', [{ name: 'net0', master: 'br0', cidr: '10.80.0.0/24' }]);
     // Ages are whole seconds; within one second the uid decides.
-    await eventually(() => expect(Date.now() % 1_000).toBeLessThan(100));
+    const madeMs = Date.parse((await w.getConfig('older'))?.metadata.creationTimestamp ?? '');
+    await eventually(() => expect(Date.now()).toBeGreaterThan(madeMs + 1_000));
     await config(w, 'younger', { additionalNetworks: [{ networkName: 'net0', master: 'br9', cidr: '10.89.0.0/24' }] });
     await w.pod('a', { podconfig: 'older', podNetworkConfig: 'younger' });
     await eventually(async () => expect(await w.addressesOf('a')).toEqual(['10.80.0.2/24']));

@@ -83,6 +83,7 @@ describe.skipIf(!isPrivate)('while pods run', () => {
     const podSelector = { matchLabels: { app: 'cnf' } };
     await scene.apply(podConfig('mine', { name: 's0', master: 'sbr0', cidr: '172.30.5.0/24' }));
     await scene.ready('podconfig/mine');
+    await scene.older('podconfig/mine');
     await scene.apply(
       podNetworkConfig('mine', {
         additionalNetworks: [

@@ -2,7 +2,12 @@
 import { inject } from 'vitest';
 
 interface Named {
-  readonly metadata: { readonly name: string; readonly uid: string; readonly generation?: number };
+  readonly metadata: {
+    readonly name: string;
+    readonly uid: string;
+    readonly creationTimestamp: string;
+    readonly generation?: number;
+  };
 }
 
 export interface Pod extends Named {

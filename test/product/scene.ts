@@ -41,6 +41,8 @@ export interface Scene {
   /** Returns when the object says that it is as declared, in its present generation. */
   ready(object: string): Promise<Source>;
   condition(object: string, type: string): Promise<Condition | undefined>;
+  /** Returns when whatever is made from now on is younger than the object. Ages are whole seconds; within one the uid decides. */
+  older(object: string): Promise<void>;
   network(pod: string): Promise<PodNetwork>;
   /** What must stay: uid and restarts of every pod. */
   lives(): Promise<string[]>;
@@ -103,6 +105,10 @@ export async function openScene(commands: Commands, nodes: Nodes, name: string):
       }),
     condition: async (object, type) =>
       (await get<Source>(object)).status?.conditions?.find((condition) => condition.type === type),
+    async older(object) {
+      const { creationTimestamp } = (await get<Source>(object)).metadata;
+      await eventually(async () => expect(Date.now()).toBeGreaterThan(Date.parse(creationTimestamp) + 1_000));
+    },
     network: (pod) => get<PodNetwork>('podnetwork', pod),
     lives: async () =>
       (await scene.pods()).map(
