@@ -2,7 +2,7 @@
  * A kind, said once. Type, CRD, defaults, validation, client descriptor and reference page are all made from this value, so a
  * field cannot exist in one and be missing in another.
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { InvalidInput } from './errors.ts';
 import type { KubeObject, Resource } from './meta.ts';
 

@@ -3,7 +3,7 @@
  * Kubernetes forbids or would only make noise, and refuses what has no structural form, so that a mistake shows when the CRDs
  * are generated and not when a cluster refuses them.
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { Bug } from './errors.ts';
 
 export interface StructuralSchema {

@@ -1,5 +1,5 @@
 /** AdditionalNetwork: one network for the pods that a selector chooses; an attachment that needs no label named after its object. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { defineKind, type ObjectOf } from '../kind.ts';
 import { addressRules, addressShape, linkRules, linkShape, mtuRule } from '../schema/attachment.ts';
 import {

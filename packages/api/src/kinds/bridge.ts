@@ -1,5 +1,5 @@
 /** Bridge: a switch on the nodes as an object of its own, for networks that outlive the pods on them. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { defineKind, type ObjectOf } from '../kind.ts';
 import { mtuRule, rangeRules, rangeShape } from '../schema/attachment.ts';
 import {

@@ -2,7 +2,7 @@
  * IPPool: who has which address of one part of a range. A range is kept in several pools of a few hundred addresses, so that
  * writers rarely meet and a change stays small. Allocation is a compare-and-swap on the object's resourceVersion.
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { defineKind, type ObjectOf } from '../kind.ts';
 import { ageColumn, cidr, conditions, ip, observedGeneration, text, time } from '../schema/fields.ts';
 import { cidrContains, isIp, parseIp } from '../schema/ip.ts';

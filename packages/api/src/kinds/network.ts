@@ -1,5 +1,5 @@
 /** Network: a CNI network as the Kaloom podagent and kactus have it, chosen by the pod annotation "networks". */
-import { z } from 'zod';
+import * as z from 'zod';
 import { defineKind, type ObjectOf } from '../kind.ts';
 import { ageColumn, conditions, observedGeneration, readyColumn } from '../schema/fields.ts';
 import { jsonObjectText } from '../schema/json.ts';

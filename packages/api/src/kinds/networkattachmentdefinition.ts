@@ -1,5 +1,5 @@
 /** NetworkAttachmentDefinition: a CNI network as the multi-network standard has it, chosen by the annotation k8s.v1.cni.cncf.io/networks. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { defineKind, type ObjectOf } from '../kind.ts';
 import { ageColumn } from '../schema/fields.ts';
 import { jsonObjectText } from '../schema/json.ts';

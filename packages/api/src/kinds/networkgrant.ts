@@ -1,5 +1,5 @@
 /** NetworkGrant: what an administrator lets namespaces use beyond what is their own anyway. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { defineKind, type ObjectOf } from '../kind.ts';
 import {
   ageColumn,

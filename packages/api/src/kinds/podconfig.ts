@@ -1,5 +1,5 @@
 /** PodConfig: networks for running pods, as the podconfig-operator has it. Upstream manifests stay valid; what is more is optional. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { defineKind, type ObjectOf } from '../kind.ts';
 import { addressRules, addressShape, linkRules, mtuRule, upstreamLinkShape } from '../schema/attachment.ts';
 import {

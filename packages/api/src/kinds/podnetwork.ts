@@ -2,7 +2,7 @@
  * PodNetwork: the whole network of one pod. The operator composes `spec`, the agent of the pod's node carries it out and writes
  * `status`. People read it; only Podloom writes it.
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { defineKind, type ObjectOf } from '../kind.ts';
 import {
   ageColumn,

@@ -1,5 +1,5 @@
 /** PodNetworkConfig: additional networks and the primary MTU, as the pod-network-operator has it. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { defineKind, type ObjectOf } from '../kind.ts';
 import { addressRules, addressShape, linkRules, mtuRule, upstreamLinkShape } from '../schema/attachment.ts';
 import {

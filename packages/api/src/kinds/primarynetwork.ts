@@ -1,5 +1,5 @@
 /** PrimaryNetwork: what a tenant may ask of the link that the cluster's CNI plugin made, and nothing else of it. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { defineKind, type ObjectOf } from '../kind.ts';
 import {
   ageColumn,

@@ -2,7 +2,7 @@
  * What one attachment of a pod to a network may ask for. Three kinds carry it under slightly different names (upstream writes
  * `mtu` and `hardwareAddr`, our own kinds have units in their names), so the shared part is a shape with its rules.
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { alias, cidr, ip, linkName, linkType, macAddress, mtu, networkCidr, route } from './fields.ts';
 import { cidrContains, isCidr, isIp, parseCidr, parseIp } from './ip.ts';
 import { ruled, type Rule } from './rule.ts';

@@ -2,7 +2,7 @@
  * The fields that several kinds share: addresses, link names, MTUs, conditions. Every list and text is bounded, because the
  * API server estimates the cost of each rule from those bounds and refuses a CRD that could cost too much.
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import type { PrinterColumn } from '../kind.ts';
 import { cidrContains, isCidr, isIp, parseCidr } from './ip.ts';
 import { isLinkName, notInLinkNames } from './link-name.ts';

@@ -5,7 +5,7 @@
  * whether a comma is followed by a key depends on what it stands in). `B` below is "anything balanced", which makes the
  * partner of a bracket findable by an expression that grows with the depth only linearly.
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { ruled } from './rule.ts';
 
 export const maxDepth = 16;

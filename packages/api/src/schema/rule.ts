@@ -2,7 +2,7 @@
  * A rule is said twice: in CEL for the API server and in TypeScript for the command line and the browser. Both live in one
  * value so that they are read together; the table tests hold both to the same verdict.
  */
-import type { z } from 'zod';
+import type * as z from 'zod';
 
 export interface Rule<T> {
   readonly cel: string;
