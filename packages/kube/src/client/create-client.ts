@@ -14,7 +14,6 @@ import type {
   WriteOptions,
 } from './client.ts';
 import { translateStatus } from './errors.ts';
-import { execInPod } from './exec.ts';
 import { apiVersionOf, pathOf } from './paths.ts';
 import { readText } from './read-json.ts';
 import { type Call, createTransport, translated, translatedStream, type TransportOptions } from './transport.ts';
@@ -185,6 +184,8 @@ export function createClient(config: ClusterConfig, options: ClientOptions = {})
     async exec(pod, given) {
       const path = pathOf(podResource, { namespace: namespaceOf(given), name: pod, subresource: 'exec' });
       const signal = given.signal ? AbortSignal.any([given.signal, stop.signal]) : stop.signal;
+      // Loaded when needed: an agent never runs a command in a pod, and is the smaller for it.
+      const { execInPod } = await import('./exec.ts');
       return execInPod(config, options, path, { ...given, signal });
     },
 
