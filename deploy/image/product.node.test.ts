@@ -48,6 +48,12 @@ const inImage = async (...command: string[]): Promise<string> => {
   return stdout;
 };
 
+async function putBundle(from: string, as: string): Promise<void> {
+  for (const file of await bundle(from, as)) {
+    await writeFile(join(root, 'opt/podloom', file.name), file.text, { mode: 0o755 });
+  }
+}
+
 describe('the product image', () => {
   it('runs its bundle without root, with native calls and names from the hosts file', async () => {
     expect(JSON.parse(await inImage('podloom', 'a', '--b'))).toEqual({
@@ -59,8 +65,7 @@ describe('the product image', () => {
   });
 
   it('runs the command line itself', async () => {
-    const bundled = await bundle(join(import.meta.dirname, '../../packages/cli/src/main.ts'));
-    await writeFile(join(root, 'opt/podloom/real.mjs'), bundled, { mode: 0o755 });
+    await putBundle(join(import.meta.dirname, '../../packages/cli/src/main.ts'), 'real');
     expect(await inImage('/opt/podloom/real.mjs', '--version')).toMatch(/^\d+\.\d+\.\d+\n$/);
   });
 
@@ -74,7 +79,7 @@ describe('the product image', () => {
       await one.close();
       console.log('closed');`,
     );
-    await writeFile(join(root, 'opt/podloom/listening.mjs'), await bundle(listening), { mode: 0o755 });
+    await putBundle(listening, 'listening');
     // As the kubelet does: the thread asks /proc whether namespaces are still mounted.
     const script = 'mkdir -p "$0/proc" && mount --bind /proc "$0/proc" && exec chroot --userspec=65532:65532 "$0" "$1"';
     const { stdout } = await run('unshare', ['--mount', 'sh', '-c', script, root, '/opt/podloom/listening.mjs']);

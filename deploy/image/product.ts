@@ -1,5 +1,5 @@
 /**
- * The product's image: operator, agent and command line in one bundle, the Node that builds it, and the libraries that Node asks
+ * The product's image: operator, agent and command line as one program, the Node that builds it, and the libraries that Node asks
  * for. No shell, no package manager, nothing that runs as root unless a pod says so.
  */
 import {
@@ -33,8 +33,8 @@ export async function productImage(options: {
     ...sharedLibraries(node, native.library),
   ];
   const program: ImageEntry[] = [
-    { path: `${home}/podloom.mjs`, text: await bundle(options.entry), mode: 0o755 },
-    { path: `${home}/monitor-worker.mjs`, text: await bundle(monitorWorker), mode: 0o644 },
+    ...(await bundleEntries(options.entry, 'podloom')),
+    ...(await bundleEntries(monitorWorker, 'monitor-worker')),
     { path: 'usr/bin/podloom', link: `/${home}/podloom.mjs` },
   ];
   return ensureOciArchive({
@@ -49,6 +49,11 @@ export async function productImage(options: {
     },
     annotations: { 'org.opencontainers.image.title': 'podloom', 'org.opencontainers.image.licenses': 'Apache-2.0' },
   });
+}
+
+async function bundleEntries(entry: string, name: string): Promise<ImageEntry[]> {
+  const files = await bundle(entry, name);
+  return files.map((file) => ({ path: `${home}/${file.name}`, text: file.text, mode: 0o755 }));
 }
 
 /**

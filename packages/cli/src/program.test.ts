@@ -26,7 +26,14 @@ describe('podloom', () => {
     },
   );
 
+  it.each([['agent'], ['operator'], ['operator', 'withdraw']])('has the settings of %s %s', async (...path) => {
+    const { code, stdout } = await podloom(...path.filter(Boolean), '--help');
+    expect(code).toBe(0);
+    expect(stdout).toContain(`Usage: podloom ${path.filter(Boolean).join(' ')} [settings]`);
+  });
+
   it.each([
+    ['a setting of the agent that there is not', ['agent', '--knots', '2'], /Unknown option '--knots'/],
     ['a command that there is not', ['clutser'], /unknown command 'clutser'/],
     ['an option that there is not', ['cluster', 'up', '--knots', '2'], /unknown option '--knots'/],
     ['a plan of nothing', ['plan'], /name a pod, or a file/],

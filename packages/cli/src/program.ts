@@ -1,12 +1,24 @@
 /** The command tree. Each branch is a file in commands/; this file only joins them and says what holds for all. */
-import { Argument, Command } from 'commander';
+import { Argument, Command, CommanderError } from 'commander';
 import manifest from '../package.json' with { type: 'json' };
 import { clusterCommand } from './commands/cluster.ts';
 import { planCommand } from './commands/plan.ts';
 import { agentCommand, operatorCommand } from './commands/process.ts';
 import { showCommand } from './commands/show.ts';
 import { completeWords, completionScripts, type Shell, shells } from './completion.ts';
-import { exitCodeHelp } from './exit-codes.ts';
+import { ExitCode, exitCodeHelp } from './exit-codes.ts';
+
+/** Runs what the arguments ask for. Gives the exit code; what failed for another reason than the arguments is thrown. */
+export async function runProgram(): Promise<number | string> {
+  try {
+    await program().parseAsync();
+    return process.exitCode ?? ExitCode.done;
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    // Commander has already said what was wrong, with a hint at --help.
+    return error.exitCode === 0 ? ExitCode.done : ExitCode.usage;
+  }
+}
 
 export function program(): Command {
   const root = new Command('podloom')

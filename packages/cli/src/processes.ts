@@ -1,0 +1,73 @@
+/**
+ * The long-running processes, as the image starts them. Their flags are declared in their own packages (settings), so they are read there.
+ *
+ * Each loads only what is its own, and the command tree is not among it: an agent is on every node, for months.
+ */
+import type { Client, Log, Metrics } from '@podloom/kube';
+
+interface Tools {
+  readonly client: Client;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly signal: AbortSignal;
+}
+
+interface SettingsOf<T> {
+  asksForHelp(args: readonly string[]): boolean;
+  help(usage: string): string;
+  read(sources: { args: readonly string[]; env: NodeJS.ProcessEnv }): T;
+}
+
+interface Program<T> {
+  readonly settings: SettingsOf<T>;
+  readonly run: (values: T, tools: Tools) => Promise<void>;
+}
+
+export type ProcessName = 'agent' | 'operator' | 'operator withdraw';
+
+const processes: Readonly<Record<ProcessName, (args: readonly string[]) => Promise<void>>> = {
+  async agent(args) {
+    const { agentSettings, runAgent } = await import('@podloom/agent');
+    return run('agent', args, { settings: agentSettings, run: runAgent });
+  },
+  async operator(args) {
+    const { operatorSettings, runOperator } = await import('@podloom/operator');
+    return run('operator', args, { settings: operatorSettings, run: runOperator });
+  },
+  async 'operator withdraw'(args) {
+    const { withdraw, withdrawSettings } = await import('@podloom/operator');
+    return run('operator withdraw', args, { settings: withdrawSettings, run: withdraw });
+  },
+};
+
+export const runProcess = (name: ProcessName, args: readonly string[]): Promise<void> => processes[name](args);
+
+/** The process that a command line names, and what is left for its settings. */
+export function processNamed(words: readonly string[]): [name: ProcessName, args: readonly string[]] | undefined {
+  for (const length of [2, 1]) {
+    const name = words.slice(0, length).join(' ');
+    if (Object.hasOwn(processes, name)) return [name as ProcessName, words.slice(length)];
+  }
+  return undefined;
+}
+
+async function run<T>(name: ProcessName, args: readonly string[], { settings, run }: Program<T>): Promise<void> {
+  if (settings.asksForHelp(args)) {
+    console.log(settings.help(`podloom ${name} [settings]`));
+    return;
+  }
+  const { addProcessMetrics, createClient, createLog, createMetrics, loadConfig } = await import('@podloom/kube');
+  const values = settings.read({ args, env: process.env });
+  const stop = new AbortController();
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.abort());
+  const title = `podloom-${name.split(' ').at(-1)}`;
+  const log = createLog({ name: title });
+  const metrics = createMetrics();
+  addProcessMetrics(metrics);
+  const client = createClient(await loadConfig(), { userAgent: title });
+  try {
+    await run(values, { client, log, metrics, signal: stop.signal });
+  } finally {
+    await client.close();
+  }
+}
