@@ -104,7 +104,7 @@ describe('a pod', () => {
     await eventually(() => expect(linkNames(world.node)).not.toContain('pcbr0'));
     expect((await world.settled(name)).status?.interfaces).toHaveLength(1);
     await world.declare(name, { interfaces: [] });
-    await eventually(async () => expect((await world.get(name)).status?.interfaces).toEqual([]));
+    await eventually(async () => expect((await world.get(name)).status?.interfaces ?? []).toEqual([]));
     expect(linkNames(netns).toSorted()).toEqual(['eth0', 'lo']);
     await remove(name);
   });

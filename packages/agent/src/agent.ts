@@ -27,6 +27,7 @@ import { agentMetrics } from './metrics.ts';
 import { nodeView } from './observe/node.ts';
 import { knocks } from './reconcile/knocks.ts';
 import { tidyNode } from './reconcile/node.ts';
+import { pace } from './reconcile/pace.ts';
 import { type PodDeps, podNetworkReconciler, releasePod } from './reconcile/pod.ts';
 import { statusReporter } from './reconcile/reporter.ts';
 import { servedPods } from './reconcile/served.ts';
@@ -135,6 +136,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     finder,
     served,
     reporter,
+    pace: pace(clock),
     guard: driftGuard(settings.driftPolicy, clock),
     events,
     clock,

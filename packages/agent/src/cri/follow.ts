@@ -2,7 +2,7 @@
  * Follows the runtime's events, so that a pod's processes are known before anyone asks for them, and a pod that waits for its sandbox is looked at
  * when it comes. Nothing depends on it: a runtime without events is asked when needed, and pods that wait are asked about again.
  */
-import { type Clock, type Log, backoffMs } from '@podloom/kube';
+import { type Clock, type Log, backoffMs, delay } from '@podloom/kube';
 import type { CriClient, CriEvent } from './client.ts';
 import type { PodFinder } from './finder.ts';
 
@@ -51,15 +51,8 @@ export async function followRuntime({ cri, finder, changed, log, clock, signal }
       if (clock.monotonicMs() - beganMs > backoff.maxMs) failures = 0;
       failures += 1;
       log.info({ err: error }, 'Lost the events of the container runtime, will ask again');
-      await pause(clock, backoffMs(failures, backoff, Math.random), signal);
+      await delay(clock, backoffMs(failures, backoff, Math.random), signal);
     }
     await looking;
   }
-}
-
-function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const cancel = clock.after(ms, resolve);
-    signal.addEventListener('abort', () => (cancel(), resolve()), { once: true });
-  });
 }

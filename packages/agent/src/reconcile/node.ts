@@ -41,7 +41,12 @@ export interface NodePass {
 
 /** Synchronous: nothing else happens between looking and doing. Throws the first error when all that can be done is done. */
 export function tidyNode(networks: readonly PodNetwork[], { netns, view, log }: NodePass): void {
-  const steps = planNode(desiredNode(networks), view.current());
+  const seen = view.current();
+  const names = new Set(seen.links.map((link) => link.name));
+  const desired = desiredNode(networks);
+  // A bridge that is not there is made by the pod that needs it, if one runs; here those that are there are mended.
+  const bridges = desired.bridges.filter(({ device }) => names.has(device));
+  const steps = planNode({ ...desired, bridges }, seen);
   if (steps.length === 0) return;
   const { errors, touched, routingTouched } = applySteps(steps, { node: netns });
   for (const link of touched) view.touch(link);

@@ -21,6 +21,7 @@ import { type DriftGuard, driftIn } from '../drift/judge.ts';
 import type { NodeView } from '../observe/node.ts';
 import { observePod, wantsRoutes } from '../observe/pod.ts';
 import { isLeaving } from './node.ts';
+import type { Pace } from './pace.ts';
 import type { Reporter } from './reporter.ts';
 import type { ServedPod, ServedPods } from './served.ts';
 import { type Failure, statusOf } from './status.ts';
@@ -34,6 +35,7 @@ export interface PodDeps {
   readonly finder: PodFinder;
   readonly served: ServedPods;
   readonly reporter: Reporter;
+  readonly pace: Pace;
   readonly guard: DriftGuard;
   readonly events: Pick<EventRecorder, 'warning'>;
   readonly clock: Clock;
@@ -64,14 +66,18 @@ export function podNetworkReconciler(deps: PodDeps): Reconciler<PodNetwork> {
   const turn = turns();
   return async (network, { signal }): Promise<Result> => {
     const { podUid } = network.spec;
-    const process = deps.finder.known(podUid) ?? (await deps.finder.find(podUid));
-    await turn();
-    let pass = attach(network, process, deps);
+    const [process, first] = await deps.pace.first(async () => {
+      const found = deps.finder.known(podUid) ?? (await deps.finder.find(podUid));
+      await turn();
+      return [found, attach(network, found, deps)] as const;
+    });
+    let pass = first;
     if (pass.recordFirst) {
       await deps.reporter.report(network, pass.status, signal);
       pass = attach(network, process, deps);
     }
     if (pass.primaryChanged) pass = attach(network, process, deps);
+    await deps.pace.calm(signal);
     await deps.reporter.report(network, pass.status, signal);
     if (pass.error !== undefined) return retry(toRetry(pass.error));
     if (pass.retryAfterMs !== undefined) return retryAfter(pass.retryAfterMs, 'A link is changed again and again');

@@ -105,14 +105,15 @@ function readiness(
   return { type: 'Ready', status: 'False', reason: problem.reason ?? 'Waiting', message, observedGeneration };
 }
 
-/** Key order does not matter, undefined is absent. */
+/** Key order does not matter, undefined is absent, and so is an empty list: the server keeps or drops one that lost its last entry. */
 export function isSameStatus(a: PodNetworkStatus | undefined, b: PodNetworkStatus | undefined): boolean {
   return canonical(a) === canonical(b);
 }
 
 const canonical = (value: unknown): string =>
-  JSON.stringify(value, (_, inner: unknown) =>
-    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
+  JSON.stringify(value, (_, inner: unknown) => {
+    if (Array.isArray(inner)) return inner.length === 0 ? undefined : inner;
+    return typeof inner === 'object' && inner !== null
       ? Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-      : inner,
-  ) ?? '';
+      : inner;
+  }) ?? '';

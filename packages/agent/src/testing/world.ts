@@ -20,6 +20,20 @@ const bringUp = (netns: Netns, name: string): void => {
   netns.link.set(name, { up: true });
 };
 
+const operational = 6; // IF_OPER_UP
+
+/**
+ * The kernel tells a link that its other end is up at a time of its own, too, and gives it a route then. Without waiting for that it would come in the middle
+ * of a comparison.
+ */
+function waitForCarrier(netns: Netns, name: string): void {
+  const moment = new Int32Array(new SharedArrayBuffer(4));
+  for (let ms = 0; netns.link.get(name).operstate !== operational; ms += 1) {
+    if (ms > 10_000) throw new Error(`${name} is not up`);
+    Atomics.wait(moment, 0, 0, 1);
+  }
+}
+
 /** A node with a link, an address, a route and a rule of its own, and pods with an eth0 that someone else made. */
 export function makeWorld(pods = 1): World {
   const node = open({ create: true });
@@ -35,6 +49,8 @@ export function makeWorld(pods = 1): World {
     node.link.add({ kind: 'veth', name: `cni${i}p`, master: 'cni0', peer: { name: 'eth0', netns: pod } });
     bringUp(node, `cni${i}p`);
     bringUp(pod, 'eth0');
+    waitForCarrier(node, `cni${i}p`);
+    waitForCarrier(pod, 'eth0');
     pod.address.add({ link: 'eth0', address: `10.244.0.${i + 2}/24` });
     pod.route.add({ dst: 'default', via: '10.244.0.1' });
     return pod;

@@ -183,8 +183,9 @@ const staleFdb = ({ interface: { key }, names, node, ends, facts: { podMac } }: 
 
 /** Another port of the bridge that has the MAC pinned: traffic would go to whoever came last. */
 export function macHolder({ bridge, node, ends, facts: { podMac } }: VethWish): ObservedLink | undefined {
+  const rivals = node.fdb.filter((entry) => entry.mac === podMac && entry.pinned && entry.link !== ends.node?.index);
+  if (rivals.length === 0) return undefined;
   const master = linkNamed(node, bridge.device);
-  const rivals = node.fdb.filter((entry) => entry.pinned && entry.mac === podMac && entry.link !== ends.node?.index);
   return node.links.find(
     (link) => master && link.master === master.index && rivals.some((entry) => entry.link === link.index),
   );

@@ -1,0 +1,66 @@
+import { manualClock, settle } from '@podloom/kube';
+import { describe, expect, it } from 'vitest';
+import { pace } from './pace.ts';
+
+function setUp() {
+  const clock = manualClock();
+  const its = pace(clock);
+  const stop = new AbortController();
+  return {
+    clock,
+    stop,
+    begin() {
+      const work = Promise.withResolvers<void>();
+      void its.first(() => work.promise);
+      return async () => {
+        work.resolve();
+        await settle();
+      };
+    },
+    async report() {
+      let isReported = false;
+      void its.calm(stop.signal).then(() => (isReported = true));
+      await settle();
+      return () => isReported;
+    },
+  };
+}
+
+describe('pace', () => {
+  it('lets a pod that comes alone be reported at once', async () => {
+    const { begin, report } = setUp();
+    await begin()();
+    expect((await report())()).toBe(true);
+  });
+
+  it('holds reports back while pods wait for their links', async () => {
+    const { clock, begin, report } = setUp();
+    const [first, second] = [begin(), begin()];
+    const isReported = await report();
+    await first();
+    expect(isReported()).toBe(false);
+    await second();
+    expect(isReported()).toBe(true);
+    expect(clock.pending).toBe(0);
+  });
+
+  it('holds no report back for ever', async () => {
+    const { clock, begin, report } = setUp();
+    begin();
+    const isReported = await report();
+    await clock.advance(4_999);
+    expect(isReported()).toBe(false);
+    await clock.advance(1);
+    expect(isReported()).toBe(true);
+  });
+
+  it('lets go when everything stops', async () => {
+    const { clock, stop, begin, report } = setUp();
+    begin();
+    const isReported = await report();
+    stop.abort();
+    await settle();
+    expect(isReported()).toBe(true);
+    expect(clock.pending).toBe(0);
+  });
+});
