@@ -49,7 +49,7 @@ export async function runAsLeader(options: LeadershipOptions, signal: AbortSigna
   );
 
   try {
-    for (let isDone = false; !isDone; ) {
+    for (let isDone = false; !isDone;) {
       const held = await acquire();
       if (!held) break;
       log.info({ transitions: held.lease.spec?.leaseTransitions }, 'Became leader');
