@@ -87,7 +87,9 @@ export async function openWorld({ client, cluster, podsPerNode, progress }: Worl
     }
     for (const part of ['operator', 'agent'] as const) {
       const isPart = ({ metadata, spec }: Pod): boolean =>
-        spec?.nodeName === name && metadata.labels?.['app.kubernetes.io/component'] === part;
+        spec?.nodeName === name &&
+        metadata.labels?.['app.kubernetes.io/component'] === part &&
+        metadata.deletionTimestamp === undefined;
       for (const pod of productPods.filter(isPart)) found[part].push((await find(pod)).pid);
     }
   }

@@ -25,8 +25,8 @@ import {
 
 export const fieldManager = 'podloom-operator';
 
-/** For so long a status that only waits for agents is held back, once: they mostly answer within a few milliseconds. */
-const holdMs = 200;
+/** For so long a status that only waits for agents is held back: they mostly answer within a few milliseconds. */
+const holdMs = 400;
 /** An object that goes says why it is still there only when that takes longer than people notice. */
 const removalHoldMs = 1_000;
 
