@@ -8,7 +8,7 @@ export {
   type ClusterStatus,
   type NodeStatus,
 } from './cluster/status.ts';
-export type { ProcessState } from './cluster/store.ts';
+export type { ProcessState } from './cluster/state.ts';
 export { clusterUp, type UpOptions, type UpProgress, type UpResult } from './cluster/up.ts';
 export { startControlPlane, type ControlPlane, type ControlPlaneOptions } from './control-plane.ts';
 export { baseEntries, imageUser } from './images/base.ts';

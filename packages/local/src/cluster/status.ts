@@ -4,7 +4,8 @@ import { InvalidInput, PodloomError, Unavailable } from '@podloom/api';
 import { createClient, loadConfig, nodes as nodeResource } from '@podloom/kube';
 import { nodePaths } from '../config/node.ts';
 import { type ClusterPlan, defaultName, parseClusterName } from './plan.ts';
-import { type ProcessState, readAllPlans, readPlan, readState, type SupervisorState } from './store.ts';
+import { type ProcessState, readState, type SupervisorState } from './state.ts';
+import { readAllPlans, readPlan } from './store.ts';
 
 export interface NodeStatus {
   name: string;

@@ -27,7 +27,8 @@ import {
 } from './plan.ts';
 import { chooseNetwork, observeRanges } from './ranges.ts';
 import { checkMachine, clusterModules } from './requirements.ts';
-import { readAllPlans, readPlan, readState, writeSpec } from './store.ts';
+import { readState } from './state.ts';
+import { readAllPlans, readPlan, writeSpec } from './store.ts';
 
 export type UpProgress = BuildProgress | { kind: 'step'; text: string };
 

@@ -4,7 +4,7 @@ import { PodloomError } from '@podloom/api';
 import { type Client, createClient, loadConfig, nodes as nodeResource } from '@podloom/kube';
 import type { Binaries } from '../binaries/build.ts';
 import type { ClusterPlan, NodePlan } from '../cluster/plan.ts';
-import type { ProcessState } from '../cluster/store.ts';
+import type { ProcessState } from '../cluster/state.ts';
 import { apiServerArgs, controllerManagerArgs, etcdArgs, schedulerArgs } from '../config/control-plane.ts';
 import { dnsReadyPort, kubeletArgs, kubeletSysctls, nodePaths } from '../config/node.ts';
 import { run } from '../process/run.ts';

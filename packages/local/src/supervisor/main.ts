@@ -5,8 +5,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { binaries } from '../binaries/build.ts';
 import { endProcesses } from '../cluster/down.ts';
-import { processStartTime, readPlan, type SupervisorState, writeState } from '../cluster/store.ts';
 import { clusterModules } from '../cluster/requirements.ts';
+import { serveState, type SupervisorState } from '../cluster/state.ts';
+import { readPlan } from '../cluster/store.ts';
 import { startCluster } from './cluster.ts';
 
 const [name = '', pauseArchive = ''] = process.argv.slice(2);
@@ -16,44 +17,30 @@ const built = await binaries({ modules: clusterModules });
 
 const state: SupervisorState = {
   pid: process.pid,
-  startTime: processStartTime(process.pid) ?? '',
   phase: 'starting',
   step: 'Starting',
   holders: {},
   processes: [],
 };
 
-let writing: Promise<void> | undefined;
-let dirty = false;
-
-/** One write at a time, and always one after the last change. */
-function save(change: Partial<SupervisorState>): void {
-  Object.assign(state, change);
-  dirty = true;
-  writing ??= (async () => {
-    while (dirty) {
-      dirty = false;
-      await writeState(plan?.dir ?? '', state);
-    }
-    writing = undefined;
-  })();
-}
+await serveState(plan.dir, state);
+const know = (change: Partial<SupervisorState>): void => void Object.assign(state, change);
 
 const retryAfterMs = 5_000;
 
 for (let attempt = 1; ; attempt++) {
   const stop = new AbortController();
   try {
-    save({ phase: 'starting' });
+    know({ phase: 'starting' });
     const { lost } = await startCluster({
       plan,
       built,
       pauseArchive,
       signal: stop.signal,
-      step: (step) => save({ step }),
-      changed: (holders, processes) => save({ holders, processes }),
+      step: (step) => know({ step }),
+      changed: (holders, processes) => know({ holders, processes }),
     });
-    save({ phase: 'ready', step: 'Running' });
+    know({ phase: 'ready', step: 'Running' });
     const holder = await lost;
     console.error(`${new Date().toISOString()} The namespaces of ${holder} are lost, starting anew`);
   } catch (error) {

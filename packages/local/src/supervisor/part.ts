@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { ProcessState } from '../cluster/store.ts';
+import type { ProcessState } from '../cluster/state.ts';
 
 export interface PartOptions {
   name: string;

@@ -1,0 +1,95 @@
+/**
+ * What a supervisor knows, told by itself: it answers each connection to a socket in its cluster's folder with one line of JSON.
+ * Nothing about a running cluster is written down, so nothing can be out of date.
+ *
+ * An answer is the only sign of life that a killed process cannot give. Its entry in /proc, its file locks and its listening socket all
+ * outlast the signal, by a tenth of a second where there is much memory to free; connecting still succeeds then. But it runs
+ * no code of its own any more, and the connection breaks at last.
+ */
+import { readFile, rm } from 'node:fs/promises';
+import { createConnection, createServer, type Server } from 'node:net';
+import { basename, join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { Unavailable } from '@podloom/api';
+
+export interface ProcessState {
+  /** As `kube-apiserver` or `n1/kubelet`. */
+  name: string;
+  state: 'running' | 'restarting';
+  pid: number | null;
+  restarts: number;
+  /** When it came into this state, in ISO 8601. */
+  since: string;
+  /** How it last ended, if it did. */
+  lastExit?: string;
+}
+
+export interface SupervisorState {
+  pid: number;
+  phase: 'starting' | 'ready';
+  /** What is being done or waited for, for people. */
+  step: string;
+  /** Processes that hold namespaces: `control` and one for each node. */
+  holders: Record<string, number>;
+  processes: ProcessState[];
+}
+
+const socketIn = (dir: string): string => join(dir, 'supervisor.sock');
+
+/** Answers from now on, until the server is closed or this process ends. There is one supervisor at a time: what is found in its place is a dead one's. */
+export async function serveState(dir: string, state: Readonly<SupervisorState>): Promise<Server> {
+  const path = socketIn(dir);
+  await rm(path, { force: true });
+  const server = createServer((socket) => {
+    socket.on('error', () => socket.destroy());
+    socket.end(`${JSON.stringify(state)}\n`);
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(path, resolve);
+  });
+  return server;
+}
+
+/** Long, because a busy machine is no reason to give up a cluster, and an end shows itself without waiting. */
+const answerWithinMs = 30_000;
+
+/** What the living supervisor says; undefined where there is none, or only what a dead one left. */
+export async function readState(dir: string, withinMs = answerWithinMs): Promise<SupervisorState | undefined> {
+  const socket = createConnection(socketIn(dir));
+  const limit = setTimeout(() => socket.destroy(new SilentSupervisor(dir, withinMs)), withinMs);
+  try {
+    const answer = await text(socket);
+    // Without its last character it was cut by the end of who wrote it.
+    return answer.endsWith('\n') ? (JSON.parse(answer) as SupervisorState) : undefined;
+  } catch (error) {
+    if (!isNobodyThere(error)) throw error;
+    return isAbsent(error) ? readOlder(dir) : undefined;
+  } finally {
+    clearTimeout(limit);
+  }
+}
+
+class SilentSupervisor extends Unavailable {
+  constructor(dir: string, withinMs: number) {
+    const way = 'it may be stopped; take the cluster down and up again';
+    super('SUPERVISOR', `The supervisor in ${dir} lives but did not answer within ${withinMs / 1000} s: ${way}`);
+  }
+}
+
+/** A supervisor that was started before there was a socket wrote down what it knew instead, and is recognised by its command. */
+async function readOlder(dir: string): Promise<SupervisorState | undefined> {
+  try {
+    const state = JSON.parse(await readFile(join(dir, 'state.json'), 'utf8')) as SupervisorState;
+    const command = await readFile(`/proc/${state.pid}/cmdline`, 'utf8');
+    return command.includes(`supervisor/main.ts\0${basename(dir)}\0`) ? state : undefined;
+  } catch (error) {
+    if (isAbsent(error)) return undefined;
+    throw error;
+  }
+}
+
+const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? '';
+const isAbsent = (error: unknown): boolean => ['ENOENT', 'ENOTDIR', 'ESRCH'].includes(codeOf(error));
+const isNobodyThere = (error: unknown): boolean =>
+  isAbsent(error) || ['ECONNREFUSED', 'ECONNRESET', 'EPIPE'].includes(codeOf(error));
