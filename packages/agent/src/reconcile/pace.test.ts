@@ -9,7 +9,7 @@ function setUp() {
   return {
     clock,
     stop,
-    begin() {
+    begin: () => {
       const work = Promise.withResolvers<void>();
       void its.first(() => work.promise);
       return async () => {
@@ -17,7 +17,7 @@ function setUp() {
         await settle();
       };
     },
-    async report() {
+    report: async () => {
       let isReported = false;
       void its.calm(stop.signal).then(() => (isReported = true));
       await settle();

@@ -158,7 +158,7 @@ describe('runAsLeader', () => {
     const clock = manualClock();
     const server = leaseServer();
     const { client } = server.newLine();
-    const lead = vi.fn(async () => {});
+    const lead = vi.fn<() => Promise<void>>(async () => {});
     const log = silentLog;
     await runAsLeader(
       { client, name: 'contested', namespace: 'ns', identity: 'one', log, clock, lead },
