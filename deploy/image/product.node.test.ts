@@ -69,7 +69,7 @@ describe('the product image', () => {
     expect(await inImage('/opt/podloom/real.mjs', '--version')).toMatch(/^\d+\.\d+\.\d+\n$/);
   });
 
-  it('listens to the kernel from a thread, which is another file', async () => {
+  it('listens to the kernel', async () => {
     const netlink = join(import.meta.dirname, '../../packages/netlink/src/index.ts');
     const listening = join(folder, 'listening.ts');
     await writeFile(
@@ -80,7 +80,7 @@ describe('the product image', () => {
       console.log('closed');`,
     );
     await putBundle(listening, 'listening');
-    // As the kubelet does: the thread asks /proc whether namespaces are still mounted.
+    // As the kubelet does: the monitor asks /proc whether namespaces are still mounted.
     const script = 'mkdir -p "$0/proc" && mount --bind /proc "$0/proc" && exec chroot --userspec=65532:65532 "$0" "$1"';
     const { stdout } = await run('unshare', ['--mount', 'sh', '-c', script, root, '/opt/podloom/listening.mjs']);
     expect(stdout).toBe('closed\n');

@@ -15,8 +15,6 @@ import { dirname, join } from 'node:path';
 import { bundle } from './bundle.ts';
 
 const home = 'opt/podloom';
-/** Runs in a thread of its own, so it is a bundle of its own. */
-const monitorWorker = join(import.meta.dirname, '../../packages/netlink/src/monitor/worker.ts');
 
 export async function productImage(options: {
   readonly out: string;
@@ -33,8 +31,11 @@ export async function productImage(options: {
     ...sharedLibraries(node, native.library),
   ];
   const program: ImageEntry[] = [
-    ...(await bundleEntries(options.entry, 'podloom')),
-    ...(await bundleEntries(monitorWorker, 'monitor-worker')),
+    ...(await bundle(options.entry, 'podloom')).map(({ name, text }) => ({
+      path: `${home}/${name}`,
+      text,
+      mode: 0o755,
+    })),
     { path: 'usr/bin/podloom', link: `/${home}/podloom.mjs` },
   ];
   return ensureOciArchive({
@@ -49,11 +50,6 @@ export async function productImage(options: {
     },
     annotations: { 'org.opencontainers.image.title': 'podloom', 'org.opencontainers.image.licenses': 'Apache-2.0' },
   });
-}
-
-async function bundleEntries(entry: string, name: string): Promise<ImageEntry[]> {
-  const files = await bundle(entry, name);
-  return files.map((file) => ({ path: `${home}/${file.name}`, text: file.text, mode: 0o755 }));
 }
 
 /**

@@ -1,6 +1,6 @@
 /**
  * The only file that knows how a system call is made (koffi), so that an addon or Node's own FFI can replace it. Everything
- * is synchronous on purpose: entering a namespace, opening a socket and leaving must not be interrupted by other JavaScript.
+ * but waiting is synchronous on purpose: entering a namespace, opening a socket and leaving must not be interrupted by other JavaScript.
  */
 import koffi from 'koffi';
 import { LITTLE } from './codec/writer.ts';
@@ -59,12 +59,13 @@ const epollCtlC = c.func('int epoll_ctl(int epfd, int op, int fd, void *event)')
   fd: Int,
   event: Uint8Array,
 ) => Int;
-const epollWaitC = c.func('int epoll_wait(int epfd, void *events, int max, int timeout)') as (
+const epollWaitC = c.func('int epoll_wait(int epfd, void *events, int max, int timeout)').async as (
   epfd: Int,
   events: Uint8Array,
   max: Int,
   timeout: Int,
-) => Int;
+  done: (error: Error | null, n: Int) => void,
+) => void;
 const ioctlPointerC = c.func('ioctl', 'int', ['int', 'uintptr_t', 'void *']) as (
   f: Int,
   r: Int,
@@ -146,6 +147,7 @@ const PIDFD_OPEN = 434;
 export const pidfdOpen = (pid: number): number => checked('pidfd_open', syscallC(PIDFD_OPEN, pid, 0));
 
 export const EPOLL_ADD = 1;
+export const EPOLL_DELETE = 2;
 
 /** Watches for input. `key` comes back from `epollWait`; it is ours to choose, so no lookup by descriptor is needed. */
 export function epollControl(epoll: number, operation: number, fd: number, key: number, events = EPOLLIN): void {
@@ -164,11 +166,16 @@ export const EPOLLPRI = 0x2;
 export const EPOLL_DATA = process.arch === 'x64' ? 4 : 8;
 export const EPOLL_SIZE = process.arch === 'x64' ? 12 : 16;
 
-/** Blocks this thread. Returns how many events were written to `events`; 0 when a signal or the timeout came first. */
-export function epollWait(epoll: number, events: Uint8Array, timeoutMs: number): number {
-  const n = epollWaitC(epoll, events, Math.floor(events.length / EPOLL_SIZE), timeoutMs);
-  if (n >= 0) return n;
-  const errno = koffi.errno();
-  if (errno === EINTR) return 0;
-  throw new SystemCallError('epoll_wait', errno);
+/**
+ * Blocks a thread of Node's pool, and calls back with how many events were written to `events`, which is not to be touched until then; 0 when
+ * a signal or the timeout came first.
+ */
+export function epollWait(epoll: number, events: Uint8Array, timeoutMs: number, done: (n: number) => void): void {
+  epollWaitC(epoll, events, Math.floor(events.length / EPOLL_SIZE), timeoutMs, (error, n) => {
+    if (error) throw error;
+    // As everywhere in koffi, errno is that of the call, whichever thread made it.
+    const errno = n < 0 ? koffi.errno() : 0;
+    if (errno !== 0 && errno !== EINTR) throw new SystemCallError('epoll_wait', errno);
+    done(Math.max(n, 0));
+  });
 }

@@ -1,7 +1,10 @@
 /** Listening to real namespaces: what arrives, what is said about losses and ends, and that it stops. */
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readlinkSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { open, type Netns } from '../namespace.ts';
 import { unpinNetns } from '../netns.ts';
@@ -175,6 +178,27 @@ describe('monitor', () => {
     ns.link.add({ kind: 'bridge', name: 'last' });
     await watching.close();
     expect(events.some((event) => event.kind === 'link' && event.link.name === 'last')).toBe(true);
+  });
+
+  it('leaves the threads that read files to others, however many monitors there are', async () => {
+    await using many = new AsyncDisposableStack();
+    for (let i = 0; i < 10; i++) many.use(monitor<string>(() => undefined)).add('x', fresh());
+    expect(await readFile('/proc/self/comm', 'utf8')).not.toBe('');
+  });
+
+  it('goes on after a listener that throws, which is said as loudly as anywhere', async () => {
+    const program = [
+      `import { monitor, open } from ${JSON.stringify(join(import.meta.dirname, '../index.ts'))};`,
+      'process.on("uncaughtException", (error) => console.log(error.message));',
+      'const ns = open({ create: true });',
+      'let heard = 0;',
+      'const watching = monitor(() => { heard += 1; if (heard === 2) void watching.close(); throw new Error(`heard ${heard}`); });',
+      'watching.add("x", ns);',
+      'ns.link.set("lo", { up: true });',
+      'setTimeout(() => ns.link.set("lo", { up: false }), 50);',
+    ].join('\n');
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program]);
+    expect(stdout).toBe('heard 1\nheard 2\n');
   });
 
   it('leaves no thread and no descriptor behind', async () => {

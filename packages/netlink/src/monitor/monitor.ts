@@ -1,19 +1,19 @@
 /**
- * `ip monitor` for any number of namespaces: one thread listens to all of them.
+ * `ip monitor` for any number of namespaces, whose sockets wait together (poll.ts).
  *
  * A listening socket keeps its namespace alive. So the monitor also watches what named the namespace (the process, or the file)
  * and lets go when that ends: the event is `gone`. A namespace that was neither opened by pid nor by path is held by its `Netns`
  * anyway, and ends when you remove it.
  */
-import { once } from 'node:events';
-import { fstatSync, statSync } from 'node:fs';
-import { MessageChannel, receiveMessageOnPort, Worker } from 'node:worker_threads';
+import { closeSync, openSync, readSync } from 'node:fs';
+import { LITTLE } from '../codec/writer.ts';
 import * as libc from '../libc.ts';
 import type { Netns } from '../namespace.ts';
-import { NetlinkError, translating } from '../wire/error.ts';
+import { translating } from '../wire/error.ts';
 import { openSocket } from '../wire/socket.ts';
-import type { Command, Life, Report } from './commands.ts';
 import { changesIn, topics, type Change, type Topic } from './events.ts';
+import { isThere, type Life, lifeOf } from './life.ts';
+import { settled, whenReady } from './poll.ts';
 
 /** `overflow`: events were lost, so read again what you follow. `gone`: the namespace ended, and is no longer watched. */
 export type MonitorEvent<K> = (Change | { readonly kind: 'overflow' } | { readonly kind: 'gone' }) & { readonly in: K };
@@ -24,117 +24,119 @@ export interface Monitor<K> extends AsyncDisposable {
   /** No event of this name comes after this returns. */
   remove(name: K): void;
   readonly size: number;
-  /** Ends the thread. What happened before is reported before this resolves. */
+  /** What happened before is reported before this resolves. */
   close(): Promise<void>;
 }
-
-/** Beside this file; whoever bundles us into one .mjs puts the worker's own bundle beside it, under this name. */
-const workerFile = new URL(import.meta.url.endsWith('.mjs') ? './monitor-worker.mjs' : './worker.ts', import.meta.url);
-
-const EFD_CLOEXEC = 0o2000000;
-const ONE = new Uint8Array(new BigUint64Array([1n]).buffer);
 
 export interface MonitorOptions {
   /** How many bytes of events of one namespace may wait before some are lost: 2 MiB unless said. */
   readonly queueBytes?: number;
 }
 
+interface Watched {
+  readonly socket: number;
+  readonly life: Life | undefined;
+  readonly undo: readonly (() => void)[];
+}
+
+/** One busy namespace must not keep the others waiting. */
+const DATAGRAMS_A_TURN = 64;
+const MSG_DONTWAIT = 0x40;
+
+const buffer = Buffer.alloc(256 * 1024);
+const sender = Buffer.alloc(12);
+const senderView = new DataView(sender.buffer, sender.byteOffset);
+
 export function monitor<K>(listener: (event: MonitorEvent<K>) => void, options: MonitorOptions = {}): Monitor<K> {
-  const wake = translating('monitor', () => libc.eventfd(EFD_CLOEXEC));
-  const { port1: port, port2 } = new MessageChannel();
-  const worker = new Worker(workerFile, {
-    workerData: { port: port2, wake },
-    transferList: [port2],
-    // The thread needs neither the caller's flags nor its environment.
-    execArgv: [],
-  });
-  const names = new Map<number, K>();
-  const keys = new Map<K, number>();
-  let nextKey = 1;
+  const watched = new Map<K, Watched>();
+  const mounts = translating('monitor', () => openSync('/proc/self/mountinfo', 'r'));
+  const ignoreMounts = translating('monitor', () => whenReady(mounts, checkMounts, libc.EPOLLPRI));
   let closing: Promise<void> | undefined;
-  let closed = false;
 
-  const tell = (command: Command): void => {
-    if (closed) return;
-    port.postMessage(command);
-    libc.write(wake, ONE);
-  };
-
-  const forget = (key: number): void => {
-    const name = names.get(key);
-    if (name !== undefined) keys.delete(name);
-    names.delete(key);
-  };
-
-  const hear = (report: Report): void => {
-    const name = names.get(report.key);
-    if (name === undefined) return;
-    if ('gone' in report) {
-      forget(report.key);
-      listener({ kind: 'gone', in: name });
-      return;
-    }
+  /** Reports what waits in the socket, or the first part of it. False when there was nothing. */
+  function drain(name: K, one: Watched): boolean {
+    const { datagrams, overflowed } = receive(one.socket);
+    const isWatched = (): boolean => watched.get(name) === one;
     // First what is certain, then that there was more: a reader that reads again at `overflow` is then up to date.
-    for (const datagram of report.datagrams) {
-      for (const change of changesIn(datagram)) listener(Object.assign(change, { in: name }));
+    for (const datagram of datagrams) {
+      for (const change of changesIn(datagram)) if (isWatched()) listener(Object.assign(change, { in: name }));
     }
-    if (report.overflowed) listener({ kind: 'overflow', in: name });
-  };
-  port.on('message', hear);
-  // Node waits for its threads at exit, and this one waits in the kernel.
-  const atExit = (): void => tell({ do: 'stop' });
-  process.on('exit', atExit);
+    if (overflowed && isWatched()) listener({ kind: 'overflow', in: name });
+    return datagrams.length > 0;
+  }
 
-  const close = async (): Promise<void> => {
-    const ended = once(worker, 'exit');
-    tell({ do: 'stop' });
-    closed = true;
-    await ended;
-    for (let last = receiveMessageOnPort(port); last !== undefined; last = receiveMessageOnPort(port)) {
-      hear(last.message as Report);
+  function remove(name: K): void {
+    const one = watched.get(name);
+    if (one === undefined) return;
+    watched.delete(name);
+    for (const step of one.undo) step();
+    libc.close(one.socket);
+    if (one.life !== undefined && 'pidfd' in one.life) libc.close(one.life.pidfd);
+  }
+
+  /** The socket itself keeps a namespace alive, so it must not outlive the news that the namespace is no longer used. */
+  function end(name: K, one: Watched): void {
+    drain(name, one);
+    if (watched.get(name) !== one) return;
+    remove(name);
+    listener({ kind: 'gone', in: name });
+  }
+
+  function checkMounts(): void {
+    if (closing !== undefined) return;
+    // Reading to the end is what makes the file report the next change.
+    while (readSync(mounts, buffer) > 0);
+    for (const [name, one] of watched) {
+      if (one.life !== undefined && 'path' in one.life && !isThere(one.life)) end(name, one);
     }
-    process.off('exit', atExit);
-    names.clear();
-    keys.clear();
-    port.close();
-    libc.close(wake);
-  };
+  }
+
+  async function close(): Promise<void> {
+    for (const [name, one] of watched) {
+      while (drain(name, one));
+      remove(name);
+    }
+    ignoreMounts();
+    closeSync(mounts);
+    await settled();
+  }
 
   return {
     add(name, netns, what = ['link', 'address']) {
-      if (closed) throw new RangeError('The monitor is closed');
-      if (keys.has(name)) throw new RangeError(`"${String(name)}" is being watched already`);
+      if (closing !== undefined) throw new RangeError('The monitor is closed');
+      if (watched.has(name)) throw new RangeError(`"${String(name)}" is being watched already`);
       const groups = what.flatMap((topic) => topics[topic]);
-      const life = lifeOf(netns);
+      const life = translating('monitor', () => lifeOf(netns));
       const socket = netns.run<number>(() => openSocket('route', groups, options.queueBytes));
-      const key = nextKey++;
-      names.set(key, name);
-      keys.set(name, key);
-      tell({ do: 'add', key, socket, life });
+      const undo = [whenReady(socket, () => drain(name, one))];
+      const one: Watched = { socket, life, undo };
+      if (life !== undefined && 'pidfd' in life) undo.push(whenReady(life.pidfd, () => end(name, one)));
+      watched.set(name, one);
+      // A file that went before it was watched is told of, and not here.
+      if (life !== undefined && 'path' in life && !isThere(life)) setImmediate(checkMounts);
     },
-    remove(name) {
-      const key = keys.get(name);
-      if (key === undefined) return;
-      forget(key);
-      tell({ do: 'remove', key });
-    },
+    remove,
     get size() {
-      return names.size;
+      return watched.size;
     },
     close: () => (closing ??= close()),
     [Symbol.asyncDispose]: () => (closing ??= close()),
   };
 }
 
-function lifeOf({ fd, source }: Netns): Life | undefined {
-  return translating('monitor', () => {
-    const { dev: device, ino: inode } = fstatSync(fd);
-    if ('path' in source) return { path: source.path, device, inode };
-    if ('create' in source) return source.pinned === undefined ? undefined : { path: source.pinned, device, inode };
-    if (!('pid' in source)) return undefined;
-    const pidfd = libc.pidfdOpen(source.pid);
-    if (statSync(`/proc/${source.pid}/ns/net`, { throwIfNoEntry: false })?.ino === inode) return { pidfd };
-    libc.close(pidfd);
-    throw new NetlinkError('monitor', 3, { kernelMessage: `process ${source.pid} is no longer in this namespace` });
-  });
+/** Copies, as many as one turn allows. */
+function receive(socket: number): { datagrams: Uint8Array[]; overflowed: boolean } {
+  const datagrams: Uint8Array[] = [];
+  let overflowed = false;
+  while (datagrams.length < DATAGRAMS_A_TURN) {
+    const n = libc.recvFrom(socket, buffer, MSG_DONTWAIT, sender);
+    if (n === -libc.ENOBUFS) {
+      overflowed = true;
+      continue;
+    }
+    if (n <= 0) break;
+    // Whoever has NET_ADMIN in the namespace can send to the group, too; only the kernel's number is 0.
+    if (senderView.getUint32(4, LITTLE) === 0) datagrams.push(new Uint8Array(buffer.subarray(0, n)));
+  }
+  return { datagrams, overflowed };
 }
