@@ -102,10 +102,10 @@ async function writes(client: Client): Promise<Counts> {
   return counts;
 }
 
-/** Events and last statuses are written a little later: as it is when nothing was written between two looks. */
+/** Last statuses, and Events that were told before, are written later (Events at most every 10 s): as it is when nothing was written between two looks. */
 async function settledWrites(client: Client): Promise<Counts> {
   for (let before = await writes(client); ;) {
-    await sleep(2_000);
+    await sleep(12_000);
     const now = await writes(client);
     if (Object.keys(difference(before, now)).length === 0) return now;
     before = now;

@@ -6,6 +6,7 @@ import { namespace, until, type World } from './world.ts';
 
 export const tasks = {
   one: 'attach one',
+  first: 'attach one, the first of its node',
   status: 'attach one, shown in status',
   detach: 'detach one',
   twenty: 'attach 20 pods, until the last',
@@ -15,6 +16,7 @@ export const tasks = {
 
 const warmUp = 5;
 const rounds = 60;
+const firstRounds = 20;
 const manyRounds = [
   { task: tasks.twenty, pods: 20, rounds: 7 },
   { task: tasks.all, pods: 200, rounds: 3 },
@@ -45,17 +47,32 @@ export async function latencies({ world, floor, progress }: LatencyOptions): Pro
   const seen: Stages[] = [];
   const cpu: CpuByPart[] = [];
 
-  progress(`one at a time, ${rounds} rounds`);
+  // One pod of each node stays, so that the network is there; and then none, so that each pod also needs the node's bridge.
   await world.create('one', 1);
+  const [residents, others] = [world.pods.slice(0, 2), world.pods.slice(2)];
+  progress(`one at a time, ${rounds} rounds`);
+  const residing = until(world.configs, () => podsShown(world) === residents.length);
+  await world.choose(residents, 'one');
+  await residing;
   for (let round = -warmUp; round < rounds; round += 1) {
     const floorMs = await floor.round(1);
-    const { stages, detachedMs } = await oneRound(world, world.pods[(round + warmUp) % world.pods.length]!);
+    const { stages, detachedMs } = await oneRound(world, others[(round + warmUp) % others.length]!);
     if (round < 0) continue;
     seen.push(stages);
     record(tasks.one, 'podloom', stages.usable);
     record(tasks.one, 'floor', floorMs);
     record(tasks.status, 'podloom', stages.shown);
     record(tasks.detach, 'podloom', detachedMs);
+  }
+  progress(`the first of a node, ${firstRounds} rounds`);
+  const leaving = until(world.networks, () => world.networks.size === 0);
+  await world.choose(residents, null);
+  await leaving;
+  for (let round = 0; round < firstRounds; round += 1) {
+    const floorMs = await floor.round(1);
+    const { stages } = await oneRound(world, others[round]!);
+    record(tasks.first, 'podloom', stages.usable);
+    record(tasks.first, 'floor', floorMs);
   }
   await world.remove('one');
 
@@ -105,10 +122,12 @@ interface Stages {
   readonly shown: number;
 }
 
+const podsShown = ({ configs }: World): number => configs.get('one', namespace)?.status?.podConfigurations?.length ?? 0;
+
 /** A running pod is given the label of an object that is there, and loses it again. */
 async function oneRound(world: World, pod: string): Promise<{ stages: Stages; detachedMs: number }> {
   const { configs, networks, pools, kernel } = world;
-  const shownPods = () => configs.get('one', namespace)?.status?.podConfigurations?.length ?? 0;
+  const [others, networksBefore] = [podsShown(world), networks.size];
   const network = () => networks.get(pod, namespace);
   const hasAddress = () =>
     pools
@@ -122,7 +141,7 @@ async function oneRound(world: World, pod: string): Promise<{ stages: Stages; de
     until(networks, () => network() !== undefined),
     kernel.until([pod], 1),
     until(networks, () => network()?.status?.interfaces?.[0]?.state === 'Attached'),
-    until(configs, () => shownPods() === 1),
+    until(configs, () => podsShown(world) === others + 1),
   ] as const;
   await world.choose([pod], 'one');
   const answered = performance.now() - startMs;
@@ -132,8 +151,8 @@ async function oneRound(world: World, pod: string): Promise<{ stages: Stages; de
   const detached = kernel.until([pod], 0);
   await world.choose([pod], null);
   const detachedAtMs = await detached;
-  await until(networks, () => networks.size === 0);
-  await until(configs, () => shownPods() === 0);
+  await until(networks, () => networks.size === networksBefore);
+  await until(configs, () => podsShown(world) === others);
   // Else the next round would wait for the write that gives this one's address back.
   await until(pools, () => !hasAddress());
   const stages = {

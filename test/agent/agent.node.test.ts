@@ -320,7 +320,7 @@ it('writes nothing while nothing changes, and says what it did in its metrics', 
   const last = await attached(4);
   expect([await versionOf(name), await versionOf(other)]).toEqual(before);
   expect(await agent.metrics.text()).toMatch(/podloom_attachments\{state="Attached"\} 3/);
-  expect(await agent.metrics.text()).toContain('podloom_attach_seconds_count 3');
+  expect(await agent.metrics.text()).toContain('podloom_agent_attach_seconds_count 3');
   await remove(name, other, last.name);
 });
 

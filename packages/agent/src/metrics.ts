@@ -25,7 +25,7 @@ export function agentMetrics(metrics: Metrics, cache: Pick<Cache<PodNetwork>, 'l
     metrics.sampled('podloom_attachments', 'How many interfaces are there, by state?', { state }, () => count(state)),
   );
   const seconds = metrics.histogram(
-    'podloom_attach_seconds',
+    'podloom_agent_attach_seconds',
     'How long from hearing of a PodNetwork until the kernel has what it asks for?',
     [],
     buckets,
