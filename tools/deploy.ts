@@ -6,7 +6,7 @@ import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { binaries, clusterLoad, clusterNames, clusterStatus } from '@podloom/local';
+import { binaries, clusterLoad, clusterNames, clusterStatus, type ClusterStatus } from '@podloom/local';
 
 const root = join(import.meta.dirname, '..');
 const release = 'podloom';
@@ -99,6 +99,11 @@ function run(program: string, args: string[], env: NodeJS.ProcessEnv): Promise<s
 }
 
 async function demandCluster(kubectl: Tool): Promise<void> {
+  // Only root can have one. Nothing is sent to one that is down: its address would lead out of this machine.
+  const local = process.getuid?.() === 0 ? await privateCluster(kubectl) : undefined;
+  if (local && (local.phase === 'stopped' || !local.linked)) {
+    throw new Error(`No cluster: ${local.name} is down. Start it with: ./podloom cluster up --name ${local.name}`);
+  }
   try {
     await kubectl('get', '--raw=/readyz', '--request-timeout=10s');
   } catch (cause) {
@@ -119,10 +124,13 @@ async function ensureNamespace(kubectl: Tool): Promise<void> {
 }
 
 /** The private cluster of this machine that the current context leads to. */
-async function privateCluster(kubectl: Tool): Promise<string | undefined> {
-  const server = await kubectl('config', 'view', '--minify', '--output=jsonpath={.clusters[0].cluster.server}');
+async function privateCluster(kubectl: Tool): Promise<ClusterStatus | undefined> {
+  const output = '--output=jsonpath={.clusters[0].cluster.server}';
+  // Without a current context this is an error, and nothing that leads anywhere.
+  const server = await kubectl('config', 'view', '--minify', output).catch(() => '');
   for (const name of await clusterNames()) {
-    if ((await clusterStatus({ name })).addresses.apiServer === server.trim()) return name;
+    const status = await clusterStatus({ name });
+    if (status.addresses.apiServer === server.trim()) return status;
   }
   return undefined;
 }
@@ -156,8 +164,8 @@ async function deploy(image: string | undefined): Promise<void> {
     );
   }
   for (const { file, name } of [product, sample]) {
-    console.log(`Loading ${name} on the nodes of ${cluster}`);
-    await clusterLoad({ name: cluster, archive: file });
+    console.log(`Loading ${name} on the nodes of ${cluster.name}`);
+    await clusterLoad({ name: cluster.name, archive: file });
   }
   await installChart({
     image: product.name,

@@ -1,7 +1,10 @@
 /** What happens to a private cluster in its life, and that it leaves the machine as it was. Makes clusters of its own. */
+import { execFileSync } from 'node:child_process';
+import { Socket } from 'node:net';
 import { clusterDown, clusterNames, clusterStatus, clusterUp } from '@podloom/local';
 import { createClient, loadConfig, namespaces, pods, type Client } from '@podloom/kube';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { installChart } from '../../tools/deploy.ts';
 import { type Machine, observeMachine, processesOf, removeGroups } from './machine.ts';
 
 const name = `a${process.pid}`;
@@ -30,6 +33,11 @@ async function withClient<T>(cluster: string, work: (client: Client) => Promise<
 
 function killAll(pids: readonly number[]): void {
   for (const pid of pids) process.kill(pid, 'SIGKILL');
+}
+
+/** Those that leave the process by other than a socket's path. */
+function connectionsOverIp(calls: readonly unknown[]): string[] {
+  return calls.map((call) => JSON.stringify(call)).filter((call) => call.includes('"port"'));
 }
 
 async function restartsOf(part: string): Promise<number> {
@@ -86,6 +94,32 @@ describe('a private cluster', () => {
     await withClient(other, async (client) => client.create(namespaces, { metadata: { name: 'only-there' } }));
     const here = await withClient(name, async (client) => client.list(namespaces));
     expect(here.items.map((item) => item.metadata.name)).not.toContain('only-there');
+  });
+
+  it('is asked nothing over the network when its link is gone, or when it is down', async () => {
+    const connect = vi.spyOn(Socket.prototype, 'connect');
+    try {
+      expect((await clusterStatus({ name: other })).nodes[0]?.ready).toBe(true);
+      expect(connectionsOverIp(connect.mock.calls)).not.toEqual([]);
+
+      execFileSync('ip', ['link', 'delete', `pl-${other}`]);
+      connect.mockClear();
+      expect(await clusterStatus({ name: other })).toMatchObject({ phase: 'ready', linked: false });
+      expect(connectionsOverIp(connect.mock.calls)).toEqual([]);
+
+      killAll(processesOf(other));
+      connect.mockClear();
+      const stopped = await clusterStatus({ name: other });
+      expect(stopped).toMatchObject({ phase: 'stopped', nodes: [{ name: 'n1', ready: undefined }], processes: [] });
+      expect(connectionsOverIp(connect.mock.calls)).toEqual([]);
+      const status = ['packages/cli/src/main.ts', 'cluster', 'status', '--name', other];
+      const shown = execFileSync(process.execPath, status, { encoding: 'utf8' });
+      expect(shown).toContain(`${other}, stopped; start it with: podloom cluster up --name ${other}`);
+      const install = installChart({ kubeconfig: stopped.kubeconfig, image: 'podloom:none' });
+      await expect(install).rejects.toThrow(`No cluster: ${other} is down`);
+    } finally {
+      connect.mockRestore();
+    }
   });
 
   it('comes back with its objects after everything was killed at once and its control groups are gone, as in a reboot', async () => {

@@ -123,12 +123,18 @@ export function describeCluster(cluster: ClusterStatus, now: number): string {
     { title: 'Last end', of: (part) => part.lastExit },
   ]);
   const head = [
-    `Cluster     ${cluster.name}, ${cluster.phase}${cluster.phase === 'starting' ? `: ${cluster.step}` : ''}`,
+    `Cluster     ${cluster.name}, ${describePhase(cluster)}`,
     `API server  ${cluster.addresses.apiServer}`,
     `Kubeconfig  ${cluster.kubeconfig}`,
     `Ranges      pods ${cluster.addresses.podRange}, services ${cluster.addresses.serviceRange}`,
   ].join('\n');
   return [head, nodes, ...(cluster.processes.length > 0 ? [processes] : [])].join('\n\n');
+}
+
+function describePhase({ name, phase, step, linked }: ClusterStatus): string {
+  if (phase === 'stopped') return `stopped; start it with: podloom cluster up --name ${name}`;
+  if (phase === 'starting') return `starting: ${step}`;
+  return linked ? phase : `${phase}, but this machine's link pl-${name} into it is gone`;
 }
 
 function parseCount(text: string): number {

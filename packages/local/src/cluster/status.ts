@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { InvalidInput, PodloomError, Unavailable } from '@podloom/api';
 import { createClient, loadConfig, nodes as nodeResource } from '@podloom/kube';
 import { nodePaths } from '../config/node.ts';
+import { isLinked } from './link.ts';
 import { type ClusterPlan, defaultName, parseClusterName } from './plan.ts';
 import { type ProcessState, readState, type SupervisorState } from './state.ts';
 import { readAllPlans, readPlan } from './store.ts';
@@ -27,6 +28,8 @@ export interface ClusterStatus {
   phase: 'starting' | 'ready' | 'stopped';
   step: string;
   supervisorPid: number | null;
+  /** Whether this machine has a way into the cluster. Without it, its addresses lead elsewhere: connect to none. */
+  linked: boolean;
   kubeconfig: string;
   dir: string;
   addresses: {
@@ -43,12 +46,14 @@ export interface ClusterStatus {
 
 export async function clusterStatus({ name = defaultName }: { name?: string } = {}): Promise<ClusterStatus> {
   const { plan, state } = await find(name);
-  const ready = state ? await readyNodes(plan) : undefined;
+  const linked = isLinked(plan);
+  const ready = state && linked ? await readyNodes(plan) : undefined;
   return {
     name,
     phase: state?.phase ?? 'stopped',
     step: state?.step ?? 'Not running',
     supervisorPid: state?.pid ?? null,
+    linked,
     kubeconfig: kubeconfigOf(plan),
     dir: plan.dir,
     addresses: {

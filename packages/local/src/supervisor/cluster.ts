@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { PodloomError } from '@podloom/api';
 import { type Client, createClient, loadConfig, nodes as nodeResource } from '@podloom/kube';
 import type { Binaries } from '../binaries/build.ts';
+import { isLinked } from '../cluster/link.ts';
 import type { ClusterPlan, NodePlan } from '../cluster/plan.ts';
 import type { ProcessState } from '../cluster/state.ts';
 import { apiServerArgs, controllerManagerArgs, etcdArgs, schedulerArgs } from '../config/control-plane.ts';
@@ -87,7 +88,11 @@ export async function startCluster(options: StartOptions): Promise<{ lost: Promi
   const client = createClient(await loadConfig({ path: join(pki, 'admin.kubeconfig') }));
   try {
     await Promise.all([
-      waitFor(async () => soon(async () => isReady(client)), { what: 'A ready API server', ...patience, signal }),
+      waitFor(async () => answers(plan, async () => isReady(client)), {
+        what: 'A ready API server',
+        ...patience,
+        signal,
+      }),
       ...plan.members.map(async (node) => loadImage(built, pidOf(byName, node), options.pauseArchive, signal)),
     ]);
 
@@ -100,7 +105,7 @@ export async function startCluster(options: StartOptions): Promise<{ lost: Promi
       onNode(node, 'kubelet', [...withOwnSysctls(node), ...kubelet]);
       onNode(node, 'kube-proxy', [built.path('kube-proxy'), `--config=${join(node.dir, 'proxy.json')}`]);
     }
-    await waitFor(async () => soon(async () => applyObjects(client, plan)), {
+    await waitFor(async () => answers(plan, async () => applyObjects(client, plan)), {
       what: 'The objects for DNS',
       ...patience,
       signal,
@@ -108,8 +113,12 @@ export async function startCluster(options: StartOptions): Promise<{ lost: Promi
     inControl('coredns', ['-conf', join(plan.dir, 'Corefile')]);
 
     step('Waiting for the nodes and DNS');
-    await waitFor(async () => isDnsReady(plan), { what: 'A ready CoreDNS', ...patience, signal });
-    await waitFor(async () => soon(async () => areNodesReady(client, plan, startedAt)), {
+    await waitFor(async () => answers(plan, async () => isDnsReady(plan)), {
+      what: 'A ready CoreDNS',
+      ...patience,
+      signal,
+    });
+    await waitFor(async () => answers(plan, async () => areNodesReady(client, plan, startedAt)), {
       what: 'Ready nodes',
       ...patience,
       signal,
@@ -163,6 +172,11 @@ async function areNodesReady(client: Client, plan: ClusterPlan, startedAt: numbe
     ),
   );
   return plan.members.every(({ name }) => ready.some((node) => node.metadata.name === name));
+}
+
+/** As `soon`, for what goes over the network: without the control plane's namespace there is no way to it any more. */
+async function answers(plan: ClusterPlan, look: () => Promise<unknown>): Promise<boolean> {
+  return isLinked(plan) && soon(look);
 }
 
 /** While things start, a call that fails is one to be tried again: the answer is "not yet". */
