@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { describe, expect, it } from 'vitest';
-import { configMaps, leases } from './builtin.ts';
-import { clientFor, empty, fact, sendJson, startServer } from './testing/server.ts';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { configMaps, leases, secrets } from './builtin.ts';
+import { clientFor, empty, fact, sendJson, startServer, watchable } from './testing/server.ts';
 
 describe('an aborted write', () => {
   it('does not stop the event loop, however many there are', async () => {
@@ -34,6 +35,63 @@ describe('an aborted write', () => {
     await expect(write).rejects.toThrow('changed my mind');
     answer.happen();
     await answered.seen;
+    await client.list(configMaps);
+    expect(server.connections()).toBe(1);
+  });
+});
+
+describe('an aborted read', () => {
+  it('whose answer comes all the same disturbs nobody when the client is closed', async () => {
+    const uncaught: unknown[] = [];
+    const note = (error: unknown) => void uncaught.push(error);
+    process.on('uncaughtException', note).on('unhandledRejection', note);
+    onTestFinished(() => void process.off('uncaughtException', note).off('unhandledRejection', note));
+
+    for (let round = 0; round < 10; round++) {
+      const came = fact();
+      const server = await startServer((request, response) => {
+        came.happen();
+        watchable(request, response);
+      });
+      const client = clientFor(server.port);
+      const stops = Array.from({ length: 20 }, () => new AbortController());
+      const work = stops.map(async ({ signal }, i) =>
+        i % 2 === 0 ? Array.fromAsync(client.watch(configMaps, { signal })) : client.list(configMaps, { signal }),
+      );
+      const outcomes = Promise.allSettled(work);
+      await came.seen;
+      // On a connection this young the others wait for the first. Each that goes lets the next one out, only to be called back.
+      for (const stop of stops) stop.abort(new Error('enough'));
+      // Goes over the same connection, so what was answered has come before it.
+      if (round % 2 === 0) await client.list(secrets);
+      await client.close();
+      await outcomes;
+    }
+    await nextTurn();
+    expect(uncaught).toEqual([]);
+  });
+
+  it('is reset once its answer begins, and leaves the connection to others', async () => {
+    const came = fact();
+    const answer = fact();
+    const reset = fact<number>();
+    const server = await startServer((request, response) => {
+      if (!request.url.includes('watch=true')) return sendJson(response, 200, empty);
+      came.happen();
+      response.stream.on('close', () => reset.happen(response.stream.rstCode ?? -1));
+      void answer.seen.then(() => watchable(request, response));
+    });
+    const client = clientFor(server.port);
+    const stop = new AbortController();
+    const watched = (async () => {
+      for await (const _ of client.watch(configMaps, { signal: stop.signal }))
+        throw new Error('nobody listens any more');
+    })();
+    await came.seen;
+    stop.abort();
+    await watched;
+    answer.happen();
+    await reset.seen;
     await client.list(configMaps);
     expect(server.connections()).toBe(1);
   });

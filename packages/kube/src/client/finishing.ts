@@ -1,19 +1,25 @@
 /**
- * Keeps undici from resetting a request that has a body. It closes and destroys the stream, and if part of the body still waits to be sent,
- * node's HTTP/2 then writes empty frames for ever: the event loop stands still while memory fills. Two writes aborted
- * right after their connection opened are enough; so is one on a connection that is not being read.
+ * Keeps undici from resetting a request at a moment when node's HTTP/2 cannot stand it. There are two:
  *
- * So a write that is aborted before its stream opens is never sent, and one that is aborted later is forgotten: the caller hears of the
- * abort at once, and the answer, which nobody could have relied on not being a success, is read and dropped.
+ * - While part of a body still waits to be sent, node then writes empty frames for ever: the event loop stands still while memory
+ *   fills. Two writes aborted right after their connection opened are enough; so is one on a connection that is not being read.
+ * - Before the answer begins, an answer that is already on its way meets no stream any more. Node takes it for a new one, which
+ *   nobody knows and nobody listens to: if the connection then ends with an error, as it does when a client is closed, that is
+ *   an uncaught one.
+ *
+ * So a request that is aborted before its stream opens is never sent, and one that is aborted later is forgotten: the caller hears of the
+ * abort at once. When the answer begins, a request without a body is reset; the answer to a write, which nobody could have
+ * relied on not being a success, is read and dropped.
  */
 import type { Dispatcher } from 'undici';
 
 type Handler = Dispatcher.DispatchHandler;
 type Controller = Dispatcher.DispatchController;
 
-export function finishing(handler: Handler): Handler {
+export function finishing(handler: Handler, hasBody: boolean): Handler {
   let streaming = false;
   let forgotten = false;
+  let answered = false;
 
   const shielded = (controller: Controller): Controller => ({
     get aborted() {
@@ -34,7 +40,7 @@ export function finishing(handler: Handler): Handler {
     pause: () => controller.pause(),
     resume: () => controller.resume(),
     abort(reason) {
-      if (!streaming) return controller.abort(reason);
+      if (!streaming || (answered && !hasBody)) return controller.abort(reason);
       if (forgotten) return;
       forgotten = true;
       controller.resume();
@@ -45,12 +51,15 @@ export function finishing(handler: Handler): Handler {
   return {
     onRequestStart(controller, context) {
       // Again, where the server refused the stream: what was forgotten meanwhile need not be sent any more.
-      if (forgotten) return controller.abort(new Error('aborted by the caller'));
+      if (forgotten) return controller.abort(aborted());
       streaming = false;
       handler.onRequestStart?.(shielded(controller), context);
       streaming = true;
     },
     onResponseStart(controller, status, headers, message) {
+      // One below 200 is only a word in between.
+      answered = status >= 200;
+      if (forgotten && answered && !hasBody) controller.abort(aborted());
       if (!forgotten) handler.onResponseStart?.(shielded(controller), status, headers, message);
     },
     onResponseData(controller, chunk) {
@@ -64,3 +73,5 @@ export function finishing(handler: Handler): Handler {
     },
   };
 }
+
+const aborted = () => new Error('aborted by the caller');

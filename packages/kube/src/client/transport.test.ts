@@ -119,6 +119,23 @@ describe('a refused certificate', () => {
     expect(renewals).toBe(0);
     expect(server.connections()).toBe(1);
   });
+
+  it('leaves what runs over the old connection alone, until the client is closed', async () => {
+    let refuse = true;
+    const server = await startServer((request, response) => {
+      if (!request.url.includes('secrets')) return watchable(request, response);
+      sendJson(response, refuse ? 401 : 200, refuse ? status(401, 'Unauthorized') : empty);
+      refuse = false;
+    });
+    const credentials: CredentialSource = { get: async () => ({ certificate: serverCertificate }), renew: () => true };
+    const client = clientFor(server.port, { credentials });
+    const old = await openWatch(client);
+    await client.list(secrets);
+    expect(server.connections()).toBe(2);
+    const next = failureOf(Promise.resolve(old.next()));
+    await client.close();
+    expect(isUnreachable(await next)).toBe(true);
+  });
 });
 
 describe('a watch', () => {

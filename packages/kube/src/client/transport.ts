@@ -5,7 +5,7 @@
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PodloomError } from '@podloom/api';
-import { Agent, type buildConnector, type Dispatcher } from 'undici';
+import { type buildConnector, type Dispatcher, Pool } from 'undici';
 import type { ClusterConfig, Credentials } from '../kubeconfig/cluster.ts';
 import { connectionError, translateStatus } from './errors.ts';
 import { openSocket } from './connect.ts';
@@ -49,10 +49,11 @@ const maxRetries = 5;
 /** Who asks for more patience than this gets to decide for himself. */
 const longestRetryAfterMs = 30_000;
 
-class PatientAgent extends Agent {
-  override dispatch(options: Agent.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
+/** Not an agent: that forgets its connections when it is told to close, and could not end them any more. */
+class PatientPool extends Pool {
+  override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
     const hasBody = options.body !== undefined && options.body !== null;
-    return super.dispatch(options, hasBody ? finishing(handler) : handler);
+    return super.dispatch(options, finishing(handler, hasBody));
   }
 }
 
@@ -72,8 +73,8 @@ export function createTransport(config: ClusterConfig, options: TransportOptions
     }
     callback(null, socket);
   };
-  const newAgent = () =>
-    new PatientAgent({
+  const newPool = () =>
+    new PatientPool(config.server.origin, {
       allowH2: socketOptions.allowH2,
       h2Options: { pingInterval: socketOptions.pingIntervalMs },
       headersTimeout: headersTimeoutMs,
@@ -81,14 +82,13 @@ export function createTransport(config: ClusterConfig, options: TransportOptions
       keepAliveTimeout: idleTimeoutMs,
       connect: (_, callback) => void connect(callback),
     });
-  let agent = newAgent();
-  const retired = new Set<Agent>();
+  let pool = newPool();
+  const retired = new Set<Pool>();
   let closed = false;
   const prefix = config.server.pathname.replace(/\/$/, '');
 
   async function attempt(call: Call, credentials: Credentials): Promise<Dispatcher.ResponseData> {
-    return agent.request({
-      origin: config.server.origin,
+    return pool.request({
       path: prefix + call.path + queryString(call.query),
       method: call.method,
       headers: {
@@ -106,7 +106,7 @@ export function createTransport(config: ClusterConfig, options: TransportOptions
   }
 
   /** What still runs over the old connections may end in peace. */
-  async function retire(old: Agent): Promise<void> {
+  async function retire(old: Pool): Promise<void> {
     retired.add(old);
     try {
       await old.close();
@@ -120,8 +120,8 @@ export function createTransport(config: ClusterConfig, options: TransportOptions
     // Nobody would ever close the connections made now, and the old ones are gone already.
     if (closed || !config.credentials.renew(refused)) return false;
     if (refused.certificate) {
-      void retire(agent);
-      agent = newAgent();
+      void retire(pool);
+      pool = newPool();
     }
     return true;
   }
@@ -151,7 +151,7 @@ export function createTransport(config: ClusterConfig, options: TransportOptions
     },
     async close() {
       closed = true;
-      await Promise.all([agent, ...retired].map((each) => each.destroy()));
+      await Promise.all([pool, ...retired].map((each) => each.destroy()));
     },
   };
 }
