@@ -48,7 +48,13 @@ export async function startCluster(options: StartOptions): Promise<{ lost: Promi
       holders,
       parts.map((part) => part.state),
     );
-  const env = { PATH: `${built.searchPath}:${process.env['PATH'] ?? ''}`, HOME: '/root', LANG: 'C.UTF-8' };
+  const env = {
+    PATH: `${built.searchPath}:${process.env['PATH'] ?? ''}`,
+    HOME: '/root',
+    LANG: 'C.UTF-8',
+    // Memory for time: with Go's default, collecting garbage is a quarter of what the API server does.
+    GOGC: '400',
+  };
 
   step('Making namespaces and links');
   await writeFiles(plan, built);
