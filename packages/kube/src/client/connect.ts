@@ -9,7 +9,7 @@
 import type { Socket } from 'node:net';
 import { buildConnector } from 'undici';
 import type { ClusterConfig } from '../kubeconfig/cluster.ts';
-import { tunnel } from './proxy.ts';
+import type { Target } from './proxy.ts';
 
 export interface ConnectOptions {
   readonly timeoutMs: number;
@@ -33,7 +33,7 @@ export async function openSocket(config: ClusterConfig, options: ConnectOptions)
   });
   const hostname = server.hostname.replace(/^\[|\]$/g, '');
   const port = server.port || (server.protocol === 'https:' ? '443' : '80');
-  const httpSocket = proxy ? await tunnel(proxy, { hostname, port: Number(port) }, options.timeoutMs) : undefined;
+  const httpSocket = proxy ? await throughProxy(proxy, { hostname, port: Number(port) }, options.timeoutMs) : undefined;
   if (httpSocket && server.protocol !== 'https:') return httpSocket;
   const socket = await new Promise<Socket>((resolve, reject) => {
     const target = {
@@ -59,4 +59,10 @@ function watchForSilence(socket: Socket, pingIntervalMs: number): void {
     if (silentTicks >= 2) socket.destroy(new Error(`no sign of life for ${2 * pingIntervalMs} ms`));
   }, pingIntervalMs).unref();
   socket.once('close', () => clearInterval(timer));
+}
+
+/** Loaded when needed, which in a cluster it is not. */
+async function throughProxy(proxy: URL, target: Target, timeoutMs: number): Promise<Socket> {
+  const { tunnel } = await import('./proxy.ts');
+  return tunnel(proxy, target, timeoutMs);
 }

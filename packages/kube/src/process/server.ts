@@ -2,11 +2,13 @@
  * What the kubelet and Prometheus ask a process over HTTP: /healthz (restart me if not), /readyz (I do my work) and /metrics. Checks look at what is known
  * already and never ask anyone, so that a slow API server cannot get all of us restarted.
  */
-import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Unavailable } from '@podloom/api';
 import type { Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
+
+/** Not imported: an import asks for every name of node:http, and some of them load all of Node's own fetch. */
+const { createServer } = process.getBuiltinModule('node:http');
 
 /** True, or the reason why not. */
 export type Check = () => true | string;
