@@ -1,5 +1,6 @@
 /** From an object and a pod to a PodNetwork with addresses, and back to the object's status. */
 import { podConfigKind } from '@podloom/api';
+import { coreEvents } from '@podloom/kube';
 import { describe, expect, it } from 'vitest';
 import { eventually, world } from './world.ts';
 
@@ -9,6 +10,30 @@ const seed = [
 ];
 
 describe('a PodConfig', () => {
+  it('with VLANs says that there are none yet, and gives the pod the rest', async () => {
+    const { client, namespace, ...w } = await world();
+    await w.operator();
+    await w.agent();
+    await w.config('tagged', seed.slice(0, 1), { vlans: [{ parentInterfaceName: 'eth1', vlanID: 7 }] });
+    await w.pod('a', { podconfig: 'tagged' });
+    await eventually(async () => {
+      const { status } = (await w.getConfig('tagged'))!;
+      expect(status).toMatchObject({ phase: 'configuring', podConfigurations: [{ podName: 'a' }] });
+      expect(status?.conditions).toMatchObject([
+        { type: 'Ready', status: 'False', reason: 'UnsupportedVlans', message: expect.stringContaining('spec.vlans') },
+      ]);
+      const { items } = await client.list(coreEvents, { namespace });
+      expect(items).toContainEqual(
+        expect.objectContaining({
+          reason: 'UnsupportedVlans',
+          involvedObject: expect.objectContaining({ name: 'tagged' }),
+        }),
+      );
+    });
+    await w.config('tagged', seed.slice(0, 1), { vlans: [] });
+    await eventually(async () => expect((await w.getConfig('tagged'))?.status?.phase).toBe('configured'));
+  });
+
   it('gives a running pod with its label one PodNetwork, with addresses that the pools record', async () => {
     const { client, namespace, node, ...w } = await world();
     await w.operator();

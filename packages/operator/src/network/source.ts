@@ -11,6 +11,7 @@ import { bridgesOf, holders, isObserved } from './pod-network.ts';
 import { isServed } from './pod.ts';
 import { type Sample, reconcileSample } from './sample.ts';
 import { type PodState, type Report, isRef, removalReport, reportOf } from './source-status.ts';
+import type { Problem } from './verdicts.ts';
 import {
   type SourceKey,
   type SourceObject,
@@ -57,6 +58,7 @@ export async function reconcileSource(
   if (!pods) return 'done';
   // Many pods make a long status that takes long to make: it is made less often, so that nobody waits for it.
   my.nextMs = nowMs + pods.length / 2;
+  const problems = [...sample.problems, ...unsupported(source)];
   const report = reportOf(
     {
       source,
@@ -65,12 +67,30 @@ export async function reconcileSource(
         ({ loser, winner }) => isRef(loser, source) || isRef(winner, source),
       ),
       expectedPods: Math.max(0, (sample.deployment?.spec?.replicas ?? 0) - pods.length),
-      problems: sample.problems,
+      problems,
       device: isBridge(source) ? context.view.deviceOf(namespace, source.spec.name) : undefined,
     },
     context.clock.now(),
   );
-  return await write(source, type, report, context, my, signal);
+  const outcome = await write(source, type, report, context, my, signal);
+  // Problems of the object itself: those of its pods are told where they are found.
+  for (const { reason, message } of problems) {
+    if (!source.status?.conditions?.some((one) => one.reason === reason))
+      context.events.warning(source, reason, message);
+  }
+  return outcome;
+}
+
+/** What is accepted, because manifests in use have it, and cannot be done: the object says so, and the rest of it is carried out. */
+function unsupported(source: SourceObject): Problem[] {
+  if (!isPodConfig(source) || (source.spec.vlans ?? []).length === 0) return [];
+  const ref = {
+    apiVersion: source.apiVersion,
+    kind: source.kind,
+    name: source.metadata.name ?? '',
+    fieldPath: 'spec.vlans',
+  };
+  return [{ ref, reason: 'UnsupportedVlans', message: 'spec.vlans: VLANs are not offered yet; take the field out' }];
 }
 
 /** Undefined while one of them has not been looked at: its verdict will bring us back. */
