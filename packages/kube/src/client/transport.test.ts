@@ -138,6 +138,28 @@ describe('a refused certificate', () => {
   });
 });
 
+describe('a connection that the server is leaving', () => {
+  it('carries its watches on, and takes no new calls, until the client is closed', async () => {
+    const left = fact();
+    const server = await startServer((request, response) => {
+      watchable(request, response);
+      if (server.connections() > 1) return;
+      const { session } = response.stream;
+      session?.goaway();
+      // Is answered after the news has come.
+      session?.ping(() => left.happen());
+    });
+    const client = clientFor(server.port);
+    const events = await openWatch(client);
+    const next = failureOf(Promise.resolve(events.next()));
+    await left.seen;
+    await client.list(configMaps);
+    expect(server.connections()).toBe(2);
+    await client.close();
+    expect(isUnreachable(await next)).toBe(true);
+  });
+});
+
 describe('a watch', () => {
   it('survives chunks that end inside a character', async () => {
     const server = await startServer((_request, response) => {

@@ -5,7 +5,7 @@
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PodloomError } from '@podloom/api';
-import { type buildConnector, type Dispatcher, Pool } from 'undici';
+import { Agent, type buildConnector, type Dispatcher } from 'undici';
 import type { ClusterConfig, Credentials } from '../kubeconfig/cluster.ts';
 import { connectionError, translateStatus } from './errors.ts';
 import { openSocket } from './connect.ts';
@@ -49,9 +49,8 @@ const maxRetries = 5;
 /** Who asks for more patience than this gets to decide for himself. */
 const longestRetryAfterMs = 30_000;
 
-/** Not an agent: that forgets its connections when it is told to close, and could not end them any more. */
-class PatientPool extends Pool {
-  override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
+class PatientAgent extends Agent {
+  override dispatch(options: Agent.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
     const hasBody = options.body !== undefined && options.body !== null;
     return super.dispatch(options, finishing(handler, hasBody));
   }
@@ -63,6 +62,7 @@ export function connectOptions({ pingIntervalMs = defaultPingIntervalMs, allowH2
 
 export function createTransport(config: ClusterConfig, options: TransportOptions = {}): Transport {
   const socketOptions = connectOptions(options);
+  const sockets = new Set<Socket>();
   const connect = async (callback: buildConnector.Callback) => {
     let socket: Socket;
     try {
@@ -71,10 +71,12 @@ export function createTransport(config: ClusterConfig, options: TransportOptions
       callback(error as Error, null);
       return;
     }
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
     callback(null, socket);
   };
-  const newPool = () =>
-    new PatientPool(config.server.origin, {
+  const newAgent = () =>
+    new PatientAgent({
       allowH2: socketOptions.allowH2,
       h2Options: { pingInterval: socketOptions.pingIntervalMs },
       headersTimeout: headersTimeoutMs,
@@ -82,13 +84,14 @@ export function createTransport(config: ClusterConfig, options: TransportOptions
       keepAliveTimeout: idleTimeoutMs,
       connect: (_, callback) => void connect(callback),
     });
-  let pool = newPool();
-  const retired = new Set<Pool>();
+  let agent = newAgent();
+  const retired = new Set<Agent>();
   let closed = false;
   const prefix = config.server.pathname.replace(/\/$/, '');
 
   async function attempt(call: Call, credentials: Credentials): Promise<Dispatcher.ResponseData> {
-    return pool.request({
+    return agent.request({
+      origin: config.server.origin,
       path: prefix + call.path + queryString(call.query),
       method: call.method,
       headers: {
@@ -106,7 +109,7 @@ export function createTransport(config: ClusterConfig, options: TransportOptions
   }
 
   /** What still runs over the old connections may end in peace. */
-  async function retire(old: Pool): Promise<void> {
+  async function retire(old: Agent): Promise<void> {
     retired.add(old);
     try {
       await old.close();
@@ -120,8 +123,8 @@ export function createTransport(config: ClusterConfig, options: TransportOptions
     // Nobody would ever close the connections made now, and the old ones are gone already.
     if (closed || !config.credentials.renew(refused)) return false;
     if (refused.certificate) {
-      void retire(pool);
-      pool = newPool();
+      void retire(agent);
+      agent = newAgent();
     }
     return true;
   }
@@ -151,7 +154,9 @@ export function createTransport(config: ClusterConfig, options: TransportOptions
     },
     async close() {
       closed = true;
-      await Promise.all([pool, ...retired].map((each) => each.destroy()));
+      await Promise.all([agent, ...retired].map((each) => each.destroy()));
+      // An agent forgets the connections that it was told to close, and those that the server is leaving (GOAWAY); watches may still run over them.
+      for (const socket of sockets) socket.destroy(new Error('the client is closed'));
     },
   };
 }
