@@ -3,6 +3,7 @@ import { mkdtempDisposableSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { tmpdir } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { manifest } from '../chart/installed.ts';
 import { pod, podConfig } from './objects.ts';
 import { eventually } from './scene.ts';
 import { isPrivate, openWorld, type World } from './world.ts';
@@ -119,11 +120,12 @@ describe.skipIf(!isPrivate)('a PodConfig', () => {
     using folder = mkdtempDisposableSync(join(tmpdir(), 'podloom-product-'));
     const file = join(folder.path, 'told.yaml');
     const object = podConfig('told', { name: 't0', master: 'tbr0', cidr: '172.30.2.0/24', mtu: 1400 });
-    writeFileSync(file, JSON.stringify(object));
+    const other = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } };
+    writeFileSync(file, manifest(other, object));
 
     expect((await world.podloom('show', 'one', '-n', namespace)).stdout).toContain('has no networks');
     const plan = await world.podloom('plan', '-f', file, '-n', namespace);
-    expect(plan).toMatchObject({ code: 0, stderr: '' });
+    expect(plan).toMatchObject({ code: 0, stderr: `left out: Namespace ${namespace} changes no pod by itself\n` });
     expect(plan.stdout).toMatch(/^pod one on node n1\n@@ /);
     for (const words of ['tbr0', 't0', '172.30.2.1/24', '172.30.2.2/24', '1400']) expect(plan.stdout).toContain(words);
     const planned = JSON.parse((await world.podloom('plan', '-f', file, '-n', namespace, '-o', 'json')).stdout) as {

@@ -6,6 +6,7 @@ import {
   additionalNetworkKind,
   bridgeKind,
   InvalidInput,
+  type IPPool,
   ipPoolKind,
   type KubeObject,
   kindOf,
@@ -16,7 +17,7 @@ import {
 } from '@podloom/api';
 import { type Client, type Pod, pods as podResource } from '@podloom/kube';
 import { bridgeDevices, bridgeNamings, describePlan, type Preview, previewPod, type Sources } from '@podloom/network';
-import { readManifests } from './manifest.ts';
+import { type Manifest, readManifests } from './manifest.ts';
 
 export interface PodPreview {
   readonly pod: string;
@@ -43,22 +44,28 @@ export async function planExisting(client: Client, namespace: string, pod: strin
   return found;
 }
 
-/** What applying a file would do to all pods; those that would not change are left out. */
-export async function planFile(client: Client, namespace: string, file: string): Promise<PodPreview[]> {
-  const objects = readManifests(file).map((manifest) => {
+/** What applying a file would do to all pods; those that would not change are left out. `ignore` hears of objects of other kinds. */
+export async function planFile(
+  client: Client,
+  namespace: string,
+  file: string,
+  ignore: (manifest: Manifest) => void = () => undefined,
+): Promise<PodPreview[]> {
+  const kinds: string[] = Object.values(sourceKinds).map((one) => one.kind);
+  const objects = readManifests(file).flatMap((manifest) => {
     const kind = kindOf(manifest);
-    if (!kind || !Object.values(sourceKinds).some((one) => one.kind === kind.kind)) {
-      const names = Object.values(sourceKinds).map((one) => one.kind);
-      throw new InvalidInput(
-        'PLAN_KIND',
-        `${file}: ${manifest.kind} changes no pod by itself; plan takes ${names.join(', ')}`,
-      );
+    if (!kind || !kinds.includes(kind.kind)) {
+      ignore(manifest);
+      return [];
     }
     return kind.parse({
       ...manifest,
       metadata: { ...manifest.metadata, namespace: manifest.metadata.namespace ?? namespace },
     });
   });
+  if (objects.length === 0) {
+    throw new InvalidInput('PLAN_KIND', `${file}: nothing in it changes a pod; plan takes ${kinds.join(', ')}`);
+  }
   const previews: PodPreview[] = [];
   for (const one of new Set(objects.map(({ metadata }) => metadata.namespace ?? namespace))) {
     const theirs = objects.filter(({ metadata }) => metadata.namespace === one);
@@ -90,19 +97,21 @@ async function previewNamespace(
       ),
     ),
   ]);
+  let left: readonly IPPool[] = pools.items;
   return pods.items.filter(isServed).map((pod) => {
     const { name = '', uid = '', labels = {} } = pod.metadata;
     const nodeName = pod.spec?.nodeName ?? '';
     const current = byName.get(name);
-    const preview = previewPod({
+    const planned = previewPod({
       pod: { namespace, name, uid, nodeName, labels, hostNetwork: pod.spec?.hostNetwork },
       sources: after,
       current: current?.spec.podUid === uid ? current : undefined,
-      pools: pools.items,
+      pools: left,
       devices,
       now: new Date().toISOString(),
     });
-    return { pod: name, node: nodeName, preview };
+    left = planned.pools;
+    return { pod: name, node: nodeName, preview: planned.preview };
   });
 }
 

@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readState, serveState, type SupervisorState } from './state.ts';
 
@@ -72,18 +72,6 @@ describe('readState', () => {
     expect(server.listening).toBe(true);
     await expect(readState(dir, 20)).rejects.toThrow(/did not answer within 0.02 s: .*take the cluster down/);
     for (const socket of asking) socket.destroy();
-  });
-
-  it('believes what an older supervisor without a socket wrote, while its process lives', async () => {
-    const args = ['-e', 'setInterval(() => {}, 1000)', 'supervisor/main.ts', basename(dir), 'pause.tar'];
-    const child = spawn(process.execPath, args);
-    await once(child, 'spawn');
-    const written = { ...state('Running'), pid: child.pid ?? 0 };
-    await writeFile(join(dir, 'state.json'), JSON.stringify(written));
-    expect(await readState(dir)).toEqual(written);
-    child.kill('SIGKILL');
-    await once(child, 'exit');
-    expect(await readState(dir)).toBeUndefined();
   });
 
   it('knows of nothing where no supervisor ever was', async () => {

@@ -6,9 +6,9 @@
  * outlast the signal, by a tenth of a second where there is much memory to free; connecting still succeeds then. But it runs
  * no code of its own any more, and the connection breaks at last.
  */
-import { readFile, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { createConnection, createServer, type Server } from 'node:net';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { Unavailable } from '@podloom/api';
 
@@ -64,7 +64,7 @@ export async function readState(dir: string, withinMs = answerWithinMs): Promise
     return answer.endsWith('\n') ? (JSON.parse(answer) as SupervisorState) : undefined;
   } catch (error) {
     if (!isNobodyThere(error)) throw error;
-    return isAbsent(error) ? readOlder(dir) : undefined;
+    return undefined;
   } finally {
     clearTimeout(limit);
   }
@@ -77,19 +77,6 @@ class SilentSupervisor extends Unavailable {
   }
 }
 
-/** A supervisor that was started before there was a socket wrote down what it knew instead, and is recognised by its command. */
-async function readOlder(dir: string): Promise<SupervisorState | undefined> {
-  try {
-    const state = JSON.parse(await readFile(join(dir, 'state.json'), 'utf8')) as SupervisorState;
-    const command = await readFile(`/proc/${state.pid}/cmdline`, 'utf8');
-    return command.includes(`supervisor/main.ts\0${basename(dir)}\0`) ? state : undefined;
-  } catch (error) {
-    if (isAbsent(error)) return undefined;
-    throw error;
-  }
-}
-
 const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? '';
-const isAbsent = (error: unknown): boolean => ['ENOENT', 'ENOTDIR', 'ESRCH'].includes(codeOf(error));
 const isNobodyThere = (error: unknown): boolean =>
-  isAbsent(error) || ['ECONNREFUSED', 'ECONNRESET', 'EPIPE'].includes(codeOf(error));
+  ['ENOENT', 'ENOTDIR', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE'].includes(codeOf(error));

@@ -20,7 +20,7 @@ const pod = {
 };
 const base = { pod, pools: [], devices: new Map<string, string>(), now: '2026-11-15T10:00:00Z' };
 const text = (input: Parameters<typeof previewPod>[0]) =>
-  describePlan(previewPod(input).steps, { node: 'n1', pod: 'web' });
+  describePlan(previewPod(input).preview.steps, { node: 'n1', pod: 'web' });
 
 /** The PodNetwork once the agent has attached what `podConfig(mtu)` asks for. */
 function attached(mtu?: number): PodNetwork {
@@ -57,8 +57,18 @@ describe('previewPod', () => {
     expect(plan).toContain('192.168.100.2/24');
   });
 
+  it('gives the next pod the next address', () => {
+    const sources = { podConfigs: [podConfig()] };
+    const { pools } = previewPod({ ...base, sources });
+    const next = text({ ...base, sources, pools, pod: { ...pod, name: 'other', uid: 'uid-other' } });
+    expect(next).toContain('192.168.100.3/24');
+    expect(next).not.toContain('192.168.100.2/24');
+  });
+
   it('shows only what differs from what the agent reported', () => {
-    const key = previewPod({ ...base, sources: { podConfigs: [podConfig()] } }).steps.find((step) => step.key)?.key;
+    const key = previewPod({ ...base, sources: { podConfigs: [podConfig()] } }).preview.steps.find(
+      (step) => step.key,
+    )?.key;
     const current = attached();
     current.spec.interfaces[0]!.key = key!;
     current.status!.interfaces![0]!.key = key!;
@@ -108,6 +118,6 @@ describe('previewPod', () => {
         networkAttachments: [{ name: 'pc0', master: 'pcbr0', cidr: '192.168.100.0/30', exclude: ['192.168.100.2/32'] }],
       },
     });
-    expect(previewPod({ ...base, sources: { podConfigs: [tiny] } }).problems.join()).toMatch(/No address/);
+    expect(previewPod({ ...base, sources: { podConfigs: [tiny] } }).preview.problems.join()).toMatch(/No address/);
   });
 });

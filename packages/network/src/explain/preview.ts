@@ -40,7 +40,11 @@ export interface Preview {
   readonly problems: readonly string[];
 }
 
-export function previewPod({ pod, sources, current, pools, devices, now }: PreviewInput): Preview {
+/** `pools` as they would be afterwards: the next pod is given what is left. */
+export function previewPod({ pod, sources, current, pools, devices, now }: PreviewInput): {
+  readonly preview: Preview;
+  readonly pools: readonly IPPool[];
+} {
   const composed = composePod(pod, sources, devices);
   const problems: string[] = [];
   let left = pools;
@@ -69,11 +73,8 @@ export function previewPod({ pod, sources, current, pools, devices, now }: Previ
   const failed = plan.interfaces.filter(({ state }) => state === 'Failed');
   problems.push(...failed.map(({ key, message, reason }) => `${key}: ${message ?? reason ?? 'not possible'}`));
   const isKnown = current?.status?.primary !== undefined;
-  return {
-    steps: plan.steps.map((step) => (isKnown ? step : withoutGuess(step))),
-    conflicts: composed.conflicts,
-    problems,
-  };
+  const steps = plan.steps.map((step) => (isKnown ? step : withoutGuess(step)));
+  return { preview: { steps, conflicts: composed.conflicts, problems }, pools: left };
 }
 
 function giveAddresses(

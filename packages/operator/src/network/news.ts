@@ -27,7 +27,10 @@ export function tellNews(pod: Pod, old: Verdict | undefined, now: Verdict, { eve
   for (const one of newsOf(now).filter((news) => !told.has(textOf(news)))) {
     events.warning(pod, one.reason, one.message);
     const source: KubeObject | undefined = sources.get(one.ref.kind)?.get(objectKey(one.ref.name, namespace));
-    if (source) events.warning(source, one.reason, `Pod ${pod.metadata.name}: ${one.message}`);
+    const whose = `Pod ${pod.metadata.name}`;
+    if (source) {
+      events.warning(source, one.reason, one.message.startsWith(whose) ? one.message : `${whose}: ${one.message}`);
+    }
   }
 }
 
