@@ -129,7 +129,8 @@ describe('a private cluster', () => {
     killAll(pids);
     expect((await clusterStatus({ name })).phase).toBe('stopped');
     await vi.waitFor(() => expect(processesOf(name)).toEqual([]), soon);
-    removeGroups(name);
+    // A group counts those who have ended a little longer than /proc shows them.
+    await vi.waitFor(() => removeGroups(name), soon);
     expect(await clusterUp({ name })).toMatchObject({ started: true });
     const kept = await withClient(name, async (client) => client.get(namespaces, 'kept'));
     expect(kept.metadata.name).toBe('kept');

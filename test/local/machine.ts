@@ -59,7 +59,7 @@ export function processesOf(cluster: string): number[] {
 
 export function removeGroups(cluster: string): void {
   const ours = ['-path', `*/podloom-${cluster}*`, '-type', 'd'];
-  execFileSync('find', ['/sys/fs/cgroup', '-depth', ...ours, '-exec', 'rmdir', '{}', '+']);
+  execFileSync('find', ['/sys/fs/cgroup', '-depth', ...ours, '-exec', 'rmdir', '{}', '+'], { stdio: 'pipe' });
 }
 
 function cgroups(folder: string): string[] {
