@@ -2,80 +2,55 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import {
-  type DescMessage,
-  type MessageInitShape,
-  type MessageShape,
-  create,
-  fromBinary,
-  toBinary,
-} from '@bufbuild/protobuf';
-import { Server, ServerCredentials, type ServerWritableStream, type sendUnaryData, status } from '@grpc/grpc-js';
+import { type MessageInitShape, create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { type Call, type GrpcServer, startGrpcServer } from '../testing/grpc-server.ts';
 import { type CriClient, type CriEvent, connectCri } from './client.ts';
 import * as gen from './gen/cri_pb.ts';
+import { grpcStatus } from './grpc.ts';
 
 let dir: string;
 let socket: string;
-let server: Server;
+let server: GrpcServer;
 let cri: CriClient;
-let streams: ServerWritableStream<unknown, unknown>[];
+let streams: Call[];
 
-const method = <I extends DescMessage, O extends DescMessage>(
-  path: string,
-  input: I,
-  output: O,
-  responseStream = false,
-) => ({
-  path: `/runtime.v1.RuntimeService/${path}`,
-  requestStream: false,
-  responseStream,
-  requestSerialize: (value: MessageShape<I>) => Buffer.from(toBinary(input, value)),
-  requestDeserialize: (bytes: Buffer) => fromBinary(input, bytes),
-  responseSerialize: (value: MessageShape<O>) => Buffer.from(toBinary(output, value)),
-  responseDeserialize: (bytes: Buffer) => fromBinary(output, bytes),
-});
-const definition = {
-  list: method('ListPodSandbox', gen.ListPodSandboxRequestSchema, gen.ListPodSandboxResponseSchema),
-  status: method('ContainerStatus', gen.ContainerStatusRequestSchema, gen.ContainerStatusResponseSchema),
-  events: method('GetContainerEvents', gen.GetEventsRequestSchema, gen.ContainerEventResponseSchema, true),
-};
 const infos: Record<string, string> = { good: '{"pid":42,"sandboxID":"s"}', ended: '{"pid":0}', odd: 'no json' };
 
-async function startServer(): Promise<void> {
-  server = new Server();
-  server.addService(definition, {
-    list(call: { request: gen.ListPodSandboxRequest }, answer: (error: null, value: unknown) => void) {
-      const uid = call.request.filter?.labelSelector['io.kubernetes.pod.uid'] ?? 'every';
+function serve(call: Call): void {
+  switch (call.method) {
+    case 'ListPodSandbox': {
+      const { filter } = fromBinary(gen.ListPodSandboxRequestSchema, call.request);
+      const uid = filter?.labelSelector['io.kubernetes.pod.uid'] ?? 'every';
       const items = [
         create(gen.PodSandboxSchema, { id: 's', metadata: { uid }, state: 0, createdAt: 5n }),
         create(gen.PodSandboxSchema, { id: 't', metadata: { uid }, state: 1 }),
       ];
-      answer(null, create(gen.ListPodSandboxResponseSchema, { items }));
-    },
-    status(call: { request: gen.ContainerStatusRequest }, answer: sendUnaryData<gen.ContainerStatusResponse>) {
-      const info = infos[call.request.containerId];
-      if (info === undefined) answer({ code: status.NOT_FOUND, details: 'no such container' });
-      else answer(null, create(gen.ContainerStatusResponseSchema, { info: { info } }));
-    },
-    events: (stream: ServerWritableStream<unknown, unknown>) => void streams.push(stream),
-  });
-  await new Promise<void>((resolve, reject) => {
-    const bound = (error: Error | null): void => (error ? reject(error) : resolve());
-    server.bindAsync(`unix://${socket}`, ServerCredentials.createInsecure(), bound);
-  });
+      call.say(toBinary(gen.ListPodSandboxResponseSchema, create(gen.ListPodSandboxResponseSchema, { items })));
+      return call.end(grpcStatus.ok);
+    }
+    case 'ContainerStatus': {
+      const info = infos[fromBinary(gen.ContainerStatusRequestSchema, call.request).containerId];
+      if (info === undefined) return call.end(grpcStatus.notFound, 'no such container');
+      const answer = create(gen.ContainerStatusResponseSchema, { info: { info } });
+      call.say(toBinary(gen.ContainerStatusResponseSchema, answer));
+      return call.end(grpcStatus.ok);
+    }
+    default:
+      streams.push(call);
+  }
 }
 
 beforeEach(async () => {
   dir = mkdtempSync(join(tmpdir(), 'podloom-cri-'));
   socket = join(dir, 'cri.sock');
   streams = [];
-  await startServer();
+  server = await startGrpcServer(socket, serve);
   cri = connectCri(socket);
 });
-afterEach(() => {
+afterEach(async () => {
   cri.close();
-  server.forceShutdown();
+  await server.stop();
   rmSync(dir, { recursive: true });
 });
 
@@ -97,10 +72,10 @@ describe('the client of the runtime', () => {
 
   it('says what to wait for while the runtime is away, and comes back with it', async () => {
     await cri.sandboxes();
-    server.forceShutdown();
+    await server.stop();
     await expect(cri.sandboxes()).rejects.toMatchObject({ code: 'CRI_UNAVAILABLE', retry: 'backoff' });
-    await startServer();
-    expect(await vi.waitFor(() => cri.sandboxes(), { timeout: 10_000 })).toHaveLength(2);
+    server = await startGrpcServer(socket, serve);
+    expect(await cri.sandboxes()).toHaveLength(2);
   });
 
   it('tells of containers that start and sandboxes that go, until it is stopped', async () => {
@@ -109,7 +84,7 @@ describe('the client of the runtime', () => {
     const following = cri.events((event) => heard.push(event), stop.signal);
     const stream = await vi.waitUntil(() => streams[0], { timeout: 10_000 });
     const say = (event: MessageInitShape<typeof gen.ContainerEventResponseSchema>): void =>
-      void stream.write(create(gen.ContainerEventResponseSchema, event));
+      stream.say(toBinary(gen.ContainerEventResponseSchema, create(gen.ContainerEventResponseSchema, event)));
     const podSandboxStatus = { id: 's', metadata: { uid: 'one' } };
     say({ containerId: 's', containerEventType: 1, podSandboxStatus });
     say({ containerId: 'c', containerEventType: 1, podSandboxStatus });
@@ -124,7 +99,8 @@ describe('the client of the runtime', () => {
   it('rejects when the stream of events breaks', async () => {
     const following = cri.events(() => undefined, new AbortController().signal);
     await vi.waitUntil(() => streams[0], { timeout: 10_000 });
-    server.forceShutdown();
-    await expect(following).rejects.toMatchObject({ code: 'CRI_UNAVAILABLE' });
+    const broken = following.catch((error: unknown) => error);
+    await server.stop();
+    expect(await broken).toMatchObject({ code: 'CRI_UNAVAILABLE' });
   });
 });

@@ -1,8 +1,4 @@
-/**
- * The container runtime, asked over CRI. The only importer of grpc; messages are in cri.proto.
- *
- * A runtime that restarts is back within a second: the defaults of grpc let the pause grow so far that it took twelve.
- */
+/** The container runtime, asked over CRI. Messages are in cri.proto, and how they travel in grpc.ts. */
 import {
   type DescMessage,
   type MessageInitShape,
@@ -11,7 +7,6 @@ import {
   fromBinary,
   toBinary,
 } from '@bufbuild/protobuf';
-import { Client, type ServiceError, credentials, status as codes } from '@grpc/grpc-js';
 import { Unavailable } from '@podloom/api';
 import {
   type ContainerEventResponse,
@@ -32,6 +27,7 @@ import {
   VersionRequestSchema,
   VersionResponseSchema,
 } from './gen/cri_pb.ts';
+import { GrpcError, grpcChannel, grpcStatus } from './grpc.ts';
 
 export interface CriSandbox {
   readonly id: string;
@@ -72,33 +68,20 @@ const deadlineMs = 10_000;
 const service = `/${RuntimeService.typeName}`;
 
 export function connectCri(socket: string): CriClient {
-  const client = new Client(`unix://${socket}`, credentials.createInsecure(), {
-    'grpc.initial_reconnect_backoff_ms': 100,
-    'grpc.min_reconnect_backoff_ms': 100,
-    'grpc.max_reconnect_backoff_ms': 1_000,
-    'grpc.max_receive_message_length': 64 * 1024 * 1024,
-  });
+  const channel = grpcChannel(socket);
 
-  function call<I extends DescMessage, O extends DescMessage>(
+  async function call<I extends DescMessage, O extends DescMessage>(
     method: string,
     input: I,
     output: O,
     request: MessageInitShape<I>,
   ): Promise<MessageShape<O>> {
-    const message = create(input, request);
-    return new Promise((resolve, reject) => {
-      client.makeUnaryRequest(
-        `${service}/${method}`,
-        (value: MessageShape<I>) => Buffer.from(toBinary(input, value)),
-        (bytes) => fromBinary(output, bytes),
-        message,
-        { deadline: Date.now() + deadlineMs },
-        (error, answer) => {
-          if (error) reject(translate(method, error));
-          else resolve(answer!);
-        },
-      );
-    });
+    try {
+      const message = toBinary(input, create(input, request));
+      return fromBinary(output, await channel.unary(`${service}/${method}`, message, { timeoutMs: deadlineMs }));
+    } catch (error) {
+      throw translate(method, error);
+    }
   }
 
   return {
@@ -148,30 +131,22 @@ export function connectCri(socket: string): CriClient {
           verbose: true,
         }),
       ),
-    events(listener, signal) {
-      return new Promise((resolve, reject) => {
-        const stream = client.makeServerStreamRequest(
-          `${service}/GetContainerEvents`,
-          () => Buffer.from(toBinary(GetEventsRequestSchema, create(GetEventsRequestSchema))),
-          (bytes) => fromBinary(ContainerEventResponseSchema, bytes),
-          undefined,
-        );
-        const stop = (): void => stream.cancel();
-        signal.addEventListener('abort', stop, { once: true });
-        stream.on('data', (event: ContainerEventResponse) => {
-          const podUid = event.podSandboxStatus?.metadata?.uid;
-          if (podUid !== undefined) listener({ podUid, what: meaning(event) });
-        });
-        const end = (error?: ServiceError): void => {
-          signal.removeEventListener('abort', stop);
-          if (signal.aborted) resolve();
-          else reject(translate('GetContainerEvents', error));
-        };
-        stream.once('error', end);
-        stream.once('end', () => end());
-      });
+    async events(listener, signal) {
+      const request = toBinary(GetEventsRequestSchema, create(GetEventsRequestSchema));
+      const hear = (message: Uint8Array): void => {
+        const event = fromBinary(ContainerEventResponseSchema, message);
+        const podUid = event.podSandboxStatus?.metadata?.uid;
+        if (podUid !== undefined) listener({ podUid, what: meaning(event) });
+      };
+      let error: unknown;
+      try {
+        await channel.stream(`${service}/GetContainerEvents`, request, hear, { signal });
+      } catch (cause) {
+        error = cause;
+      }
+      if (!signal.aborted) throw translate('GetContainerEvents', error);
     },
-    close: () => client.close(),
+    close: () => channel.close(),
   };
 }
 
@@ -203,10 +178,10 @@ async function pidOf(
   }
 }
 
-function translate(method: string, error: ServiceError | undefined): Unavailable {
-  if (error?.code === codes.NOT_FOUND) return new NoSuch('CRI_NOT_FOUND', error.details, { cause: error });
-  const said = error?.details ?? 'the stream ended';
-  return new Unavailable('CRI_UNAVAILABLE', `The container runtime does not answer ${method}: ${said}`, {
-    cause: error,
-  });
+function translate(method: string, cause: unknown): Unavailable {
+  const said = cause instanceof Error ? cause.message : 'the stream ended';
+  if (cause instanceof GrpcError && cause.status === grpcStatus.notFound) {
+    return new NoSuch('CRI_NOT_FOUND', said, { cause });
+  }
+  return new Unavailable('CRI_UNAVAILABLE', `The container runtime does not answer ${method}: ${said}`, { cause });
 }
