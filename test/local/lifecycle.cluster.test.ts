@@ -31,8 +31,12 @@ async function withClient<T>(cluster: string, work: (client: Client) => Promise<
   }
 }
 
-function killAll(pids: readonly number[]): void {
-  for (const pid of pids) process.kill(pid, 'SIGKILL');
+/** A process that was not found must not be taken for number 0, which is everybody in the group of this one. */
+function killAll(pids: readonly (number | null | undefined)[]): void {
+  for (const pid of pids) {
+    if (!pid) throw new Error('There is no process to kill');
+    process.kill(pid, 'SIGKILL');
+  }
 }
 
 /** Those that leave the process by other than a socket's path. */
@@ -75,7 +79,7 @@ describe('a private cluster', () => {
     for (const part of ['etcd', 'kube-apiserver', 'n1/containerd', 'n1/kubelet']) {
       const found = (await clusterStatus({ name })).processes.find((process) => process.name === part);
       const restarts = found?.restarts ?? 0;
-      killAll([found?.pid ?? 0]);
+      killAll([found?.pid]);
       await vi.waitFor(async () => expect(await restartsOf(part)).toBeGreaterThan(restarts), soon);
     }
     await vi.waitFor(async () => {
@@ -146,14 +150,14 @@ describe('a private cluster', () => {
 
   it('comes back when only its supervisor was killed', async () => {
     const { supervisorPid } = await clusterStatus({ name });
-    killAll([supervisorPid ?? 0]);
+    killAll([supervisorPid]);
     expect(await clusterUp({ name })).toMatchObject({ started: true });
     const kept = await withClient(name, async (client) => client.get(namespaces, 'kept'));
     expect(kept.metadata.name).toBe('kept');
   });
 
   it('makes a node anew whose namespaces were lost', async () => {
-    const lost = (await clusterStatus({ name })).nodes[0]?.pid ?? 0;
+    const lost = (await clusterStatus({ name })).nodes[0]?.pid;
     killAll([lost]);
     await vi.waitFor(async () => {
       const { phase, nodes } = await clusterStatus({ name });
