@@ -108,7 +108,11 @@ async function foldersOf(roots: readonly string[], group: string): Promise<strin
 
 async function pidsIn(folder: string): Promise<number[]> {
   const text = await readFile(join(folder, 'cgroup.procs'), 'utf8').catch(gone(''));
-  return text.split('\n').filter(Boolean).map(Number);
+  // 0 stands for a process that this one cannot see, and to kill it would be to kill ourselves.
+  return text
+    .split('\n')
+    .map(Number)
+    .filter((pid) => pid > 0);
 }
 
 /** A frozen process (a paused container) does not even notice SIGKILL in version 1. */
