@@ -44,7 +44,8 @@ export async function productImage(options: {
     layers: [runtime, program],
     config: {
       entrypoint: ['/usr/bin/podloom'],
-      env: { PATH: '/usr/bin', HOME: '/tmp', NODE_ENV: 'production' },
+      // One heap of malloc for all threads: one for each keeps 8 MB that nobody uses.
+      env: { PATH: '/usr/bin', HOME: '/tmp', NODE_ENV: 'production', MALLOC_ARENA_MAX: '1' },
       user: imageUser,
       workingDir: '/tmp',
     },
