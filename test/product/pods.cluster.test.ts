@@ -19,7 +19,7 @@ describe.skipIf(!isPrivate)('a pod with networks', () => {
     await scene.ready('podconfig/kept');
     const before = await scene.links('one');
     const status = await scene.kube('get', 'podconfig', 'kept', '--output=jsonpath={.status.podConfigurations}');
-    await scene.inPod('one', 'sh', '-c', 'kill 1');
+    await scene.endContainer('one');
     await eventually(async () => {
       const [found] = await scene.pods();
       expect(found?.status.containerStatuses).toMatchObject([{ restartCount: 1, ready: true }]);
@@ -98,7 +98,7 @@ describe.skipIf(!isPrivate)('a pod with networks', () => {
     await scene.apply(podConfig('work', { name: 'o0', master: 'obr0', cidr: '172.30.18.0/24' }));
     await scene.ready('podconfig/work');
     expect(await scene.links('once')).toHaveLength(1);
-    await scene.inPod('once', 'sh', '-c', 'kill 1');
+    await scene.endContainer('once');
     await eventually(async () => {
       expect((await scene.pods()).map(({ status }) => status.phase)).toEqual(['Succeeded']);
       expect(await scene.kube('get', 'podnetworks', '--output=name')).toBe('');

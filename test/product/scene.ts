@@ -37,6 +37,8 @@ export interface Scene {
   start(...pods: object[]): Promise<Pod[]>;
   running(count: number): Promise<Pod[]>;
   inPod(pod: string, ...command: string[]): Promise<string>;
+  /** Ends the pod's container from within. */
+  endContainer(pod: string): Promise<void>;
   links(pod: string): Promise<Link[]>;
   /** Returns when the object says that it is as declared, in its present generation. */
   ready(object: string): Promise<Source>;
@@ -80,6 +82,11 @@ export async function openScene(commands: Commands, nodes: Nodes, name: string):
         return up;
       }, 120_000),
     inPod: (pod, ...command) => kube('exec', pod, '--', ...command),
+    async endContainer(pod) {
+      const { code, stderr } = await commands.kubectl(['-n', namespace, 'exec', pod, '--', 'sh', '-c', 'kill 1']);
+      // With process 1 the shell goes, too: whether it can say that all went well is a race.
+      if (code !== 0) expect(stderr).toContain('exit code 137');
+    },
     async links(pod) {
       const found = JSON.parse(await kube('exec', pod, '--', 'ip', '-j', '-d', 'address')) as IpLink[];
       return found
