@@ -1,7 +1,7 @@
 /** Addresses: no pod without one that its pool records, none for two, and those who wait are served when one is free. */
-import { additionalNetworkKind, ipPoolKind } from '@podloom/api';
+import { additionalNetworkKind, ipPoolKind, Unavailable } from '@podloom/api';
 import { describe, expect, it } from 'vitest';
-import { eventsOf, eventually, jumpingClock, world } from './world.ts';
+import { eventsOf, eventually, jumpingClock, seeingWrites, world } from './world.ts';
 
 describe('a network without a free address', () => {
   it('says so on the object and the pod, and serves the pod once an address has come back and cooled down', async () => {
@@ -49,6 +49,27 @@ describe('a network without a free address', () => {
       expect(all.every((address) => address.endsWith('/24'))).toBe(true);
     });
     await eventually(async () => expect((await w.pools()).map(({ spec }) => spec.cidr)).toEqual(['10.60.0.0/24']));
+  });
+
+  it('gives the wider prefix also when the write of the PodNetwork failed after that of the pool', async () => {
+    const w = await world();
+    let toFail = 0;
+    await w.operator({
+      wrap: (client) =>
+        seeingWrites(client, (verb, plural) => {
+          if (`${verb} ${plural}` !== 'update podnetworks' || toFail === 0) return;
+          toFail -= 1;
+          throw new Unavailable('TEST', 'The server is away');
+        }),
+    });
+    await w.agent();
+    await w.config('c', [{ name: 'pc0', master: 'grows', cidr: '10.62.0.0/30' }]);
+    await w.pod('a', { podconfig: 'c' });
+    await eventually(async () => expect(await w.addressesOf('a')).toEqual(['10.62.0.2/30']));
+    toFail = 1;
+    await w.config('c', [{ name: 'pc0', master: 'grows', cidr: '10.62.0.0/24' }]);
+    await eventually(async () => expect(await w.addressesOf('a')).toEqual(['10.62.0.2/24']));
+    expect(toFail).toBe(0);
   });
 
   it('gives a pod its other networks meanwhile', async () => {

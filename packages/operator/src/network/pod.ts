@@ -182,8 +182,10 @@ async function giveTo(
       const kept = has.find((one) => isRequested(one.split('/')[0] ?? '', range));
       const address = range.address ?? kept?.split('/')[0];
       if (address === undefined) return await allocator.allocate(namespace, range, request);
-      // Most looks at a pod change nothing, and need not wait for those that do.
-      if (kept !== undefined && allocator.has(namespace, range, { ...request, address })) return { address: kept };
+      // Most looks at a pod change nothing, and need not wait for those that do. The prefix is the range's, which may have grown.
+      if (kept !== undefined && allocator.has(namespace, range, { ...request, address })) {
+        return { address: `${address}/${range.cidr.split('/')[1]}` };
+      }
       // What it has already stays, even if the pool was lost.
       const result = await allocator.allocate(namespace, range, { ...request, address });
       return 'failed' in result && range.address === undefined
