@@ -31,8 +31,8 @@ const holdMs = 400;
 /** An object that goes says why it is still there only when that takes longer than people notice. */
 const removalHoldMs = 1_000;
 
-/** When each object is looked at again at the earliest, and since when its status is held back; on the monotonic clock. */
-export type Pace = Map<SourceKey, { nextMs?: number; heldSinceMs?: number | undefined }>;
+/** When each object is looked at again at the earliest, since when its status is held back (on the monotonic clock), and which problems of its own were told. */
+export type Pace = Map<SourceKey, { nextMs?: number; heldSinceMs?: number | undefined; told?: string }>;
 
 export async function reconcileSource(
   key: SourceKey,
