@@ -48,6 +48,13 @@ const ping = (world: World, pod: number, to: string): boolean => {
   }
 };
 
+/** The same, given time: links, ports and neighbours take a moment, on a loaded machine a long one. */
+const reaches = (world: World, pod: number, to: string): boolean => {
+  const untilMs = performance.now() + 60_000;
+  while (performance.now() < untilMs) if (ping(world, pod, to)) return true;
+  return false;
+};
+
 describe('a plan carried out', () => {
   it('leaves nothing to do', () => {
     using world = makeWorld();
@@ -63,7 +70,9 @@ describe('a plan carried out', () => {
     const [a, b] = two(world);
     serve(world, a);
     serve(world, b);
-    const reached = ['192.168.100.3', '192.168.100.1', 'fd00:100::3', 'fd00:100::1'].filter((to) => ping(world, 0, to));
+    const reached = ['192.168.100.3', '192.168.100.1', 'fd00:100::3', 'fd00:100::1'].filter((to) =>
+      reaches(world, 0, to),
+    );
     expect(reached).toEqual(['192.168.100.3', '192.168.100.1', 'fd00:100::3', 'fd00:100::1']);
   });
 
@@ -164,7 +173,7 @@ describe('the port filter', () => {
     const [a, b] = two(world);
     serve(world, a);
     serve(world, b);
-    expect(ping(world, 0, '192.168.100.3')).toBe(true);
+    expect(reaches(world, 0, '192.168.100.3')).toBe(true);
     world.pods[0]!.address.add({ link: 'pc011', address: '192.168.100.77/24' });
     expect(() => tool(world.pods[0]!, 'ping', '-I', '192.168.100.77', '-c', '1', '-W', '1', '192.168.100.3')).toThrow(
       'Command failed',
@@ -173,7 +182,7 @@ describe('the port filter', () => {
     world.pods[0]!.link.set('pc011', { address: deriveMac('else', '192.168.100.9') });
     expect(ping(world, 0, '192.168.100.3')).toBe(false);
     serve(world, a);
-    expect(ping(world, 0, '192.168.100.3')).toBe(true);
+    expect(reaches(world, 0, '192.168.100.3')).toBe(true);
   });
 });
 

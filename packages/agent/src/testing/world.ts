@@ -29,7 +29,7 @@ const operational = 6; // IF_OPER_UP
 function waitForCarrier(netns: Netns, name: string): void {
   const moment = new Int32Array(new SharedArrayBuffer(4));
   for (let ms = 0; netns.link.get(name).operstate !== operational; ms += 1) {
-    if (ms > 10_000) throw new Error(`${name} is not up`);
+    if (ms > 120_000) throw new Error(`${name} is not up`);
     Atomics.wait(moment, 0, 0, 1);
   }
 }
@@ -55,6 +55,8 @@ export function makeWorld(pods = 1): World {
     pod.route.add({ dst: 'default', via: '10.244.0.1' });
     return pod;
   });
+  // A bridge is up when a port is, at a time of its own, too.
+  if (pods > 0) waitForCarrier(node, 'cni0');
   return {
     node,
     pods: made,
@@ -76,7 +78,7 @@ export function dump(netns: Netns): string {
   const routes = ['-4', '-6'].map((family) => ask(family, '-json', 'route', 'list', 'table', 'all'));
   return [ask('-json', '-details', 'link', 'list'), ask('-json', 'address', 'list'), ...routes, ...rules]
     .join('\n')
-    .replaceAll(/"\w+_(timer|life_time)":[\d.]+/g, '');
+    .replaceAll(/"(\w+_(timer|life_time)|fdb_n_learned)":[\d.]+/g, '');
 }
 
 export interface Served {

@@ -101,7 +101,7 @@ disabled_plugins = ['io.containerd.cri.v1.images', 'io.containerd.cri.v1.runtime
     };
     // Nothing of it outside its folder: ctr would use /run/containerd and a cgroup that nobody removes.
     runFlags = ['--cgroup', '', '--fifo-dir', join(home, 'fifo'), '--runc-root', join(home, 'runc')];
-    await vi.waitFor(() => ctr('version'), { timeout: 30_000, interval: 100 });
+    await vi.waitFor(() => ctr('version'), { timeout: 180_000, interval: 100 });
   });
   afterAll(async () => {
     if (!containerd?.pid) return;
@@ -142,7 +142,7 @@ disabled_plugins = ['io.containerd.cri.v1.images', 'io.containerd.cri.v1.runtime
         if (tasks.includes('RUNNING')) await ctr('tasks', 'kill', '--signal', 'SIGTERM', id);
         expect(tasks).toMatch(new RegExp(`${id}\\s+\\d+\\s+STOPPED`));
       },
-      { timeout: 10_000, interval: 100 },
+      { timeout: 180_000, interval: 100 },
     );
     await ctr('tasks', 'rm', id);
     await ctr('containers', 'rm', id);

@@ -33,7 +33,7 @@ function fresh(): Netns {
 }
 
 const seen = (match: object): Promise<void> =>
-  vi.waitFor(() => expect(events).toContainEqual(expect.objectContaining(match)), { timeout: 20_000, interval: 5 });
+  vi.waitFor(() => expect(events).toContainEqual(expect.objectContaining(match)), { timeout: 120_000, interval: 5 });
 
 describe('monitor', () => {
   it('tells which namespace something happened in', async () => {
@@ -112,7 +112,7 @@ describe('monitor', () => {
         ns.link.set('lo', { up: !ns.link.get('lo').up });
         expect(events.some((event) => event.kind === 'link' && event.link.name === 'lo')).toBe(true);
       },
-      { timeout: 20_000, interval: 20 },
+      { timeout: 120_000, interval: 20 },
     );
   });
 
@@ -189,13 +189,13 @@ describe('monitor', () => {
   it('goes on after a listener that throws, which is said as loudly as anywhere', async () => {
     const program = [
       `import { monitor, open } from ${JSON.stringify(join(import.meta.dirname, '../index.ts'))};`,
-      'process.on("uncaughtException", (error) => console.log(error.message));',
+      // What waits beside an event whose listener throws is lost, so the second change comes after the first was heard.
+      'process.on("uncaughtException", (error) => { console.log(error.message); if (heard === 1) setImmediate(() => ns.link.set("lo", { up: false })); });',
       'const ns = open({ create: true });',
       'let heard = 0;',
       'const watching = monitor(() => { heard += 1; if (heard === 2) void watching.close(); throw new Error(`heard ${heard}`); });',
       'watching.add("x", ns);',
       'ns.link.set("lo", { up: true });',
-      'setTimeout(() => ns.link.set("lo", { up: false }), 50);',
     ].join('\n');
     const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program]);
     expect(stdout).toBe('heard 1\nheard 2\n');
@@ -210,7 +210,7 @@ describe('monitor', () => {
       for (let k = 0; k < 20; k++) another.add(`n${k}`, ns);
       await another.close();
     }
-    await vi.waitFor(() => expect(held()).toEqual(before), { timeout: 20_000 });
+    await vi.waitFor(() => expect(held()).toEqual(before), { timeout: 120_000 });
   });
 });
 

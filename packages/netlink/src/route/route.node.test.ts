@@ -19,6 +19,7 @@ afterEach(() => ns.close());
 const ip = (line: string): Record<string, unknown>[] => jsonTool(ns, `ip -json ${line}`);
 
 const bridge = (line: string): Record<string, unknown>[] => jsonTool(ns, `bridge -json ${line}`);
+const fixed = (macs: unknown[]): string[] => macs.map(String).filter((mac) => !mac.startsWith('33:33'));
 const here = (family: string): Record<string, unknown>[] => ip(`${family} -d route show table all`);
 const familyOf = (settings: RouteSettings): string => (settings.dst.includes(':') ? '-6' : '-4');
 const addressesShown = (): Record<string, unknown>[] =>
@@ -310,7 +311,11 @@ describe('bridge', () => {
       expect.objectContaining({ lladdr: '02:00:00:00:00:03', dst: '10.1.0.9' }),
     );
     expect(ns.fdb.list({ bridge: 'br0' }).some((entry) => entry.lladdr === '02:00:00:00:00:01')).toBe(true);
-    expect(ns.fdb.list()).toHaveLength(bridge('fdb show').length);
+    // IPv6 joins groups when it likes, and what a bridge learns comes by itself: neither is in both lists for certain.
+    const ours = ns.fdb.list().filter(({ state }) => (state & 0xc0) !== 0);
+    const theirs = bridge('fdb show').filter(({ state }) => state === 'permanent' || state === 'static');
+    expect(fixed(ours.map(({ lladdr }) => lladdr)).toSorted()).toEqual(fixed(theirs.map(({ mac }) => mac)).toSorted());
+    expect(ours).toContainEqual(expect.objectContaining({ lladdr: '02:00:00:00:00:03' }));
 
     ns.fdb.delete({ link: 'vx', lladdr: '00:00:00:00:00:00', dst: '10.1.0.7' });
     expect(bridge('fdb show dev vx').some((entry) => entry['dst'] === '10.1.0.7')).toBe(false);

@@ -2,7 +2,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { open, type Netns } from '../namespace.ts';
-import { jsonTool, tool } from '../testing/oracle.ts';
+import { isFallbackDevice, jsonTool, tool } from '../testing/oracle.ts';
 import type { Link } from './link.ts';
 
 interface Plan {
@@ -82,7 +82,7 @@ const summary = (link: Link, byIndex: Map<number, string>): unknown => ({
   mode: link.kind === 'macvlan' ? link.data.mode : undefined,
 });
 function readByUs(netns: Netns): unknown {
-  const links = netns.link.list();
+  const links = netns.link.list().filter(({ name }) => !isFallbackDevice(name));
   const byIndex = new Map(links.map((link) => [link.index, link.name]));
   const addresses = netns.address.list({ family: 2 }).map((one) => [byIndex.get(one.index), one.prefix]);
   return { links: links.map((link) => summary(link, byIndex)), addresses };
@@ -97,7 +97,8 @@ interface Shown {
   addr_info: { family: string; local: string; prefixlen: number }[];
 }
 function readByIp(netns: Netns): unknown {
-  const links = jsonTool(netns, 'ip -d -json address') as unknown as Shown[];
+  const all = jsonTool(netns, 'ip -d -json address') as unknown as Shown[];
+  const links = all.filter(({ ifname }) => !isFallbackDevice(ifname));
   const info = (link: Shown): Record<string, unknown> => link.linkinfo?.info_data ?? {};
   const of = (link: Shown, kind: string): boolean => link.linkinfo?.info_kind === kind;
   return {

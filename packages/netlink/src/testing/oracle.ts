@@ -17,6 +17,29 @@ export function jsonTool(netns: Netns, line: string): Record<string, unknown>[] 
   return JSON.parse(tool(netns, line) || '[]') as Record<string, unknown>[];
 }
 
+/**
+ * The device that a module for tunnels gives every namespace. It comes when the module does, also into namespaces that are there already and because
+ * of another test: it belongs in no comparison.
+ */
+export const isFallbackDevice = (name: unknown): boolean =>
+  /^(tunl|gre|gretap|erspan|ip_vti|sit|ip6tnl|ip6gre|ip6_vti)0$/.test(String(name));
+
+/** Whether the address answers a ping from the namespace before long: links and neighbours take a moment, on a loaded machine a long one. */
+export function answers(netns: Netns, address: string): boolean {
+  const untilMs = performance.now() + 60_000;
+  while (performance.now() < untilMs) if (answersAtOnce(netns, address)) return true;
+  return false;
+}
+
+/** The same for a single packet. */
+export function answersAtOnce(netns: Netns, address: string): boolean {
+  try {
+    return tool(netns, `ping -n -c 1 -W 1 ${address}`).includes(' 0% packet loss');
+  } catch {
+    return false; // ping's way to say that nothing came back
+  }
+}
+
 /** Says that the kernel has no such thing: unknown kind, family or protocol. */
 const lacking = new Set(['ENOENT', 'EOPNOTSUPP', 'EPROTONOSUPPORT', 'EAFNOSUPPORT']);
 
