@@ -113,6 +113,9 @@ describe('a pod', () => {
     await w.pod('a', { podconfig: 'c' });
     await eventually(async () => expect(await w.addressesOf('a')).toHaveLength(1));
     await w.client.delete(pods, 'a', { namespace: w.namespace, gracePeriodSeconds: 600 });
+    // News of pods comes apart from that of objects: who serves this one knows that the other is about to end.
+    await w.pod('after', { podconfig: 'c' });
+    await eventually(async () => expect(await w.addressesOf('after')).toHaveLength(1));
     await w.config('c', two);
     await w.pod('b', { podconfig: 'c' });
     await eventually(async () => expect(await w.addressesOf('b')).toHaveLength(2));

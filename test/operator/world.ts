@@ -51,7 +51,7 @@ declare module 'vitest' {
   }
 }
 
-export const eventually = (check: () => void | Promise<void>, timeoutMs = 20_000): Promise<void> =>
+export const eventually = (check: () => void | Promise<void>, timeoutMs = 120_000): Promise<void> =>
   vi.waitFor(check, { timeout: timeoutMs, interval: 20 });
 
 export interface RunningOperator {
@@ -104,17 +104,7 @@ async function installKinds(client: Client): Promise<void> {
     });
   }
   for (const { resource } of kinds) {
-    await vi.waitUntil(
-      () =>
-        client.list(resource, { limit: 1 }).then(
-          () => true,
-          (error: unknown) => {
-            if (isApiError(error) && error.api.status === 404) return false;
-            throw error;
-          },
-        ),
-      { timeout: 60_000 },
-    );
+    await vi.waitFor(() => client.list(resource, { limit: 1 }), { timeout: 120_000 });
   }
 }
 
@@ -331,16 +321,23 @@ async function orMissing<T>(call: () => Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** The client with every write seen before it is sent; what `see` throws or waits for happens instead of, or before, the write. */
-export function seeingWrites(client: Client, see: (verb: string, plural: string) => void | Promise<void>): Client {
+type See = (verb: string, plural: string) => void | Promise<void>;
+
+/**
+ * The client with every write seen before it is sent; what `before` throws or waits for happens instead of, or before, the write. What `after` throws is
+ * an answer that never came.
+ */
+export function seeingWrites(client: Client, before: See, after: See = () => undefined): Client {
   const verbs = new Set(['create', 'update', 'patch', 'apply', 'delete']);
   return new Proxy(client, {
     get(target, name, receiver) {
       const member: unknown = Reflect.get(target, name, receiver);
       if (typeof name !== 'string' || !verbs.has(name) || typeof member !== 'function') return member;
       return async (resource: { readonly plural: string }, ...rest: unknown[]): Promise<unknown> => {
-        await see(name, resource.plural);
-        return await (Reflect.apply(member, target, [resource, ...rest]) as Promise<unknown>);
+        await before(name, resource.plural);
+        const answer = await (Reflect.apply(member, target, [resource, ...rest]) as Promise<unknown>);
+        await after(name, resource.plural);
+        return answer;
       };
     },
   });

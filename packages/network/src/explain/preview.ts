@@ -94,7 +94,7 @@ function giveAddresses(
       address: request.address,
     };
     const candidates = poolsFor(request, left);
-    const { changed, results } = allocate(candidates, [wanted], now);
+    const { changed, results } = allocate(candidates, [wanted], { now });
     const [result] = results;
     if (!result || 'failed' in result) return result?.message ?? 'no address';
     addresses.push(result.address);

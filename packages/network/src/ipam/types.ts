@@ -22,6 +22,8 @@ export interface PoolRequest {
   readonly nodeName?: string | undefined;
   /** Static request. */
   readonly address?: string | undefined;
+  /** The pod's PodNetwork was seen to have this address. */
+  readonly hasIt?: boolean | undefined;
 }
 
 export interface Allocated {

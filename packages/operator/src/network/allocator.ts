@@ -2,7 +2,10 @@
  * Hands out addresses, many at a time. One write of a pool carries all requests that came while the one before was on its way, so that two
  * hundred pods cost a few writes and not two hundred. Two leaders may both be here: the API server takes one write of a resourceVersion,
  * and who comes second reads the pool again and finds what is taken.
+ *
+ * Who comes alone need not wait for that write: an address of the stock that this term set aside is promised at once, and recorded after.
  */
+import { randomUUID } from 'node:crypto';
 import { type IPAllocation, type IPPool, Unavailable, ipPoolKind } from '@podloom/api';
 import {
   type Cache,
@@ -20,19 +23,22 @@ import {
   type PoolDeclaration,
   type PoolRequest,
   allocate,
-  coolDownMs,
+  coolUntilMs,
   poolFor,
   poolsOf,
   release,
+  stockOf,
 } from '@podloom/network';
 import { rangeKey } from './caches.ts';
 import { fresh } from './fresh.ts';
 
 export interface Allocator {
-  /** An address that is written down in its pool, or why there is none. */
+  /** An address that nobody else will get, or why there is none. It is in its pool when `recorded` has resolved. */
   allocate(namespace: string, range: NetworkRange, request: PoolRequest): Promise<AllocationResult>;
   /** Whether a pool records this address, without prefix length, for this interface of this pod: then there is nothing to ask for. */
-  has(namespace: string, range: NetworkRange, request: PoolRequest & { readonly address: string }): boolean;
+  has(namespace: string, range: NetworkRange, request: PoolRequest): boolean;
+  /** Resolves when every address that was promised to this pod is in its pool. Call it whenever the pod's PodNetwork was written, or could not be. */
+  recorded(namespace: string, podUid: string): Promise<void>;
   /** Gives back what `leaves` says, of the range that this pool is a part of. */
   release(pool: IPPool, leaves: (entry: IPAllocation) => boolean): Promise<void>;
   /** Milliseconds until the next address of a range has cooled down; undefined where none is about to. */
@@ -51,6 +57,15 @@ interface Ask {
   readonly range: NetworkRange;
   readonly request: PoolRequest;
 }
+/** What goes on in one range. */
+interface Ledger {
+  /** Who waits for the next write; undefined while nothing is on its way. */
+  line?: Job[] | undefined;
+  /** By address: what was handed out of the stock and is not in its pool yet. Every write of the pool records all of it. */
+  readonly promised: Map<string, Ask>;
+  /** What the write on its way gives, or one may have given whose answer never came: the stock as we know it does not tell. */
+  giving: ReadonlySet<string>;
+}
 interface Job {
   readonly ask?: Ask;
   readonly leaves?: (entry: IPAllocation) => boolean;
@@ -63,53 +78,81 @@ const mostAttempts = 50;
 
 export function allocator({ client, pools, clock, signal }: AllocatorOptions): Allocator {
   const known = fresh(pools);
-  const waiting = new Map<string, Job[]>();
+  const ledgers = new Map<string, Ledger>();
+  /** This term of leadership: the stock of another one, even of this very process, is not ours. */
+  const holder = randomUUID();
+
+  function ledgerOf(key: string): Ledger {
+    const ledger = ledgers.get(key) ?? { promised: new Map(), giving: new Set() };
+    ledgers.set(key, ledger);
+    return ledger;
+  }
+
+  /** An address of our own stock, where there is one: nobody else hands it out. */
+  function promise(key: string, { range, request }: Ask): AllocationResult | undefined {
+    const { promised, giving } = ledgerOf(key);
+    const isOwn = (one: IPAllocation | PoolRequest): boolean =>
+      one.podUid === request.podUid && one.interfaceKey === request.interfaceKey;
+    const ours = known.newest(pools.by('range', key));
+    const [declared] = poolsOf(range, 1);
+    if (signal.aborted || !declared || ours.some(({ spec }) => !isSame(spec, declared.spec))) return undefined;
+    const had = [...promised].find(([, ask]) => isOwn(ask.request))?.[0];
+    // What it has in a pool, or had there a moment ago, it is given again.
+    if (had === undefined && ours.some(({ status }) => status?.allocations?.some(isOwn))) return undefined;
+    const isLeft = (address: string): boolean => !promised.has(address) && !giving.has(address);
+    const address = had ?? ours.flatMap((pool) => stockOf(pool, holder)).find(isLeft);
+    if (address === undefined) return undefined;
+    // Not `hasIt`: if another leader took the stock over, the pod must not have it until its PodNetwork is seen.
+    promised.set(address, { range, request: { ...request, address } });
+    return { address: `${address}/${declared.spec.cidr.split('/')[1]}` };
+  }
 
   function add(namespace: string, key: string, job: Omit<Job, 'settle'>): Promise<AllocationResult | undefined> {
     const settle = Promise.withResolvers<AllocationResult | undefined>();
-    const line = waiting.get(key);
-    if (line) line.push({ ...job, settle });
+    const ledger = ledgerOf(key);
+    if (ledger.line) ledger.line.push({ ...job, settle });
     else {
-      const jobs: Job[] = [{ ...job, settle }];
-      waiting.set(key, jobs);
+      ledger.line = [{ ...job, settle }];
       // In a microtask, so that all who ask in this turn are in the first write already.
-      queueMicrotask(() => void work(namespace, key, jobs));
+      queueMicrotask(() => void work(namespace, key, ledger));
     }
     return settle.promise;
   }
 
-  async function work(namespace: string, key: string, line: Job[]): Promise<void> {
-    while (line.length > 0) {
-      const jobs = line.splice(0);
+  async function work(namespace: string, key: string, ledger: Ledger): Promise<void> {
+    while (ledger.line && ledger.line.length > 0) {
+      const jobs = ledger.line.splice(0);
       try {
-        const results = await serve(namespace, key, jobs);
+        const results = await serve(namespace, key, ledger, jobs);
         jobs.forEach(({ settle }, i) => settle.resolve(results[i]));
       } catch (error) {
         for (const { settle } of jobs) settle.reject(error);
       }
     }
-    waiting.delete(key);
+    ledger.line = undefined;
+    if (ledger.promised.size + ledger.giving.size === 0) ledgers.delete(key);
   }
 
   async function serve(
     namespace: string,
     key: string,
+    ledger: Ledger,
     jobs: readonly Job[],
   ): Promise<(AllocationResult | undefined)[]> {
-    const asks = jobs.flatMap(({ ask }) => ask ?? []);
-    const range = asks.at(-1)?.range;
+    const asked = jobs.flatMap(({ ask }) => ask ?? []);
     let more = 1;
     for (let attempt = 0; attempt < mostAttempts; attempt += 1) {
       signal.throwIfAborted();
-      if (range) await ensurePools(namespace, key, declarationsFor(range, asks, more));
+      const range = [...asked, ...ledger.promised.values()].at(-1)?.range;
+      if (range) await ensurePools(namespace, key, declarationsFor(range, asked, more));
+      // From here to the write nothing waits: what is promised while it is on its way is in the next one.
+      const promised = [...ledger.promised];
+      // They come first: who asks for one of them by name is too late.
+      const requests = [...promised.map(([, ask]) => ask), ...asked].map(({ request }) => request);
       const now = new Date(clock.now()).toISOString();
       const before = known.newest(pools.by('range', key)).concat(unseen(key));
       const released = release(before, (entry) => jobs.some(({ leaves }) => leaves?.(entry)), now);
-      const given = allocate(
-        merge(before, released),
-        asks.map(({ request }) => request),
-        now,
-      );
+      const given = allocate(merge(before, released), requests, { now, holder });
       const isShort = given.results.some((result) => 'failed' in result && result.failed === 'Exhausted');
       if (range && isShort && poolsOf(range, before.length + 1).length > before.length) {
         more = before.length + 1;
@@ -118,8 +161,13 @@ export function allocator({ client, pools, clock, signal }: AllocatorOptions): A
       const changed = merge(released, given.changed).concat(
         given.changed.filter((pool) => !released.some((one) => isSamePool(one, pool))),
       );
+      ledger.giving = new Set(
+        given.results.flatMap((one) => ('address' in one ? (one.address.split('/')[0] ?? []) : [])),
+      );
       if (await writeAll(changed)) {
-        let i = 0;
+        ledger.giving = new Set();
+        for (const [address] of promised) ledger.promised.delete(address);
+        let i = promised.length;
         return jobs.map(({ ask }) => (ask ? given.results[i++] : undefined));
       }
     }
@@ -196,24 +244,38 @@ export function allocator({ client, pools, clock, signal }: AllocatorOptions): A
     }
   }
 
+  function has(namespace: string, range: NetworkRange, request: PoolRequest): boolean {
+    const { address = '', podUid, interfaceKey, nodeName } = request;
+    const declaration = poolFor(range, address);
+    const pool = declaration && known.get(objectKey(declaration.name, namespace));
+    const entry = pool && byAddress(pool).get(address);
+    return (
+      declaration !== undefined &&
+      isSame(pool?.spec ?? declaration.spec, declaration.spec) &&
+      entry?.podUid === podUid &&
+      entry.interfaceKey === interfaceKey &&
+      entry.nodeName === nodeName &&
+      entry.releasedAt === undefined
+    );
+  }
+
   return {
     async allocate(namespace, range, request) {
-      const result = await add(namespace, keyOfRange(namespace, range), { ask: { range, request } });
+      const key = keyOfRange(namespace, range);
+      const promised = request.address === undefined ? promise(key, { range, request }) : undefined;
+      const result = promised ?? (await add(namespace, key, { ask: { range, request } }));
       return result ?? { failed: 'Exhausted', message: 'Nothing was answered' };
     },
-    has(namespace, range, { address, podUid, interfaceKey, nodeName }) {
-      const declaration = poolFor(range, address);
-      const pool = declaration && known.get(objectKey(declaration.name, namespace));
-      const entry = pool && byAddress(pool).get(address);
-      return (
-        declaration !== undefined &&
-        isSame(pool?.spec ?? declaration.spec, declaration.spec) &&
-        entry?.podUid === podUid &&
-        entry.interfaceKey === interfaceKey &&
-        entry.nodeName === nodeName &&
-        entry.releasedAt === undefined
+    async recorded(namespace, podUid) {
+      const isOf = ({ request }: Ask): boolean => request.podUid === podUid;
+      const open = [...ledgers].flatMap(([key, { promised }]) =>
+        [...promised.values()].filter(isOf).map((ask) => ({ key, ask })),
       );
+      await Promise.all(open.map(({ key }) => add(namespace, key, {})));
+      const lost = open.find(({ ask: { range, request } }) => !has(namespace, range, request));
+      if (lost) throw new Unavailable('ADDRESS_LOST', `${lost.ask.request.address} went to another pod`);
     },
+    has,
     async release({ metadata: { namespace = '' }, spec }, leaves) {
       await add(namespace, rangeKey(namespace, spec.network, spec.cidr), { leaves });
     },
@@ -221,9 +283,8 @@ export function allocator({ client, pools, clock, signal }: AllocatorOptions): A
       const ends = known
         .newest(pools.by('range', keyOfRange(namespace, range)))
         .flatMap(({ status }) => status?.allocations ?? [])
-        .flatMap(({ releasedAt }) =>
-          releasedAt === undefined ? [] : [Date.parse(releasedAt) + coolDownMs - clock.now()],
-        );
+        .flatMap((entry) => coolUntilMs(entry) ?? [])
+        .map((endMs) => endMs - clock.now());
       return ends.length === 0 ? undefined : Math.max(0, Math.min(...ends));
     },
     end: () => known.end(),

@@ -1,6 +1,6 @@
 /**
- * From all objects that choose a pod to its one PodNetwork. The way is short on purpose, because people wait for it: compose from caches, one
- * write of the pool together with everyone who asks at the same time, one write of the PodNetwork.
+ * From all objects that choose a pod to its one PodNetwork. The way is short on purpose, because people wait for it: compose from caches, an address
+ * that is set aside already, or else one write of the pool together with everyone who asks at the same time, one write of the PodNetwork.
  *
  * What goes is taken out of the PodNetwork first; its addresses are given back only when the agent has seen that, or when pod or node are no more.
  */
@@ -94,15 +94,21 @@ export async function reconcilePod(pod: Pod, context: NetworkContext, { signal }
   const problems = problemsOf(pod, composed, addressed.problems, network, context);
   context.judge(pod, { podUid: pod.metadata.uid ?? '', composed, problems, seen });
 
-  if (!network && !asksForNothing(spec)) await create(pod, spec, context, signal);
-  else if (network && canonical(network.spec) !== canonical(spec)) await update(network, spec, context, signal);
-  else if (network && asksForNothing(spec) && (isClean(network) || !nodeIsThere)) {
+  const isOther = network ? canonical(network.spec) !== canonical(spec) : !asksForNothing(spec);
+  try {
+    if (isOther) await (network ? update(network, spec, context, signal) : create(pod, spec, context, signal));
+  } finally {
+    await context.allocator.recorded(pod.metadata.namespace ?? '', pod.metadata.uid ?? '');
+  }
+  const later = addressed.retryMs === undefined ? done : retryAfter(addressed.retryMs, 'An address has to cool down');
+  if (isOther) return later; // the agent's answer brings us back here
+  if (network && asksForNothing(spec) && (isClean(network) || !nodeIsThere)) {
     await remove(network, context, signal);
     await releaseUnneeded(pod, undefined, wanted, context, signal);
   } else if (!network || isObserved(network) || !nodeIsThere) {
     await releaseUnneeded(pod, network, wanted, context, signal);
   }
-  return addressed.retryMs === undefined ? done : retryAfter(addressed.retryMs, 'An address has to cool down');
+  return later;
 }
 
 /** The pod is gone: so is its PodNetwork, and its addresses come back. */
@@ -187,7 +193,7 @@ async function giveTo(
         return { address: `${address}/${range.cidr.split('/')[1]}` };
       }
       // What it has already stays, even if the pool was lost.
-      const result = await allocator.allocate(namespace, range, { ...request, address });
+      const result = await allocator.allocate(namespace, range, { ...request, address, hasIt: kept !== undefined });
       return 'failed' in result && range.address === undefined
         ? await allocator.allocate(namespace, range, request)
         : result;

@@ -42,7 +42,7 @@ function addressesOf({ metadata, spec }: PodNetwork): Missing[] {
       return {
         namespace,
         range,
-        request: { podName, podUid, interfaceKey, nodeName, address: text.split('/')[0] ?? '' },
+        request: { podName, podUid, interfaceKey, nodeName, address: text.split('/')[0] ?? '', hasIt: true },
       };
     }),
   );

@@ -1,0 +1,135 @@
+/** The moments between a write and the watch that tells of it, which no real server can be made to stretch: here the watch tells when the test says so. */
+import { type IPPool, Unavailable, ipPoolKind } from '@podloom/api';
+import { type Cache, type Change, type Client, type ObjectKey, keyOf, systemClock } from '@podloom/kube';
+import type { NetworkRange, PoolRequest } from '@podloom/network';
+import { describe, expect, it } from 'vitest';
+import { allocator } from './allocator.ts';
+import { rangeKey } from './caches.ts';
+
+const range: NetworkRange = { network: 'br', cidr: '10.0.0.0/24' };
+const ask = (pod: string, address?: string): PoolRequest => ({
+  podName: pod,
+  podUid: `uid-${pod}`,
+  interfaceKey: 'PodConfig/c/pc0',
+  ...(address === undefined ? {} : { address }),
+});
+
+const stale = new Unavailable('API_STALE', 'The object has changed');
+
+/** One pool on a server, and a copy that hears of it by `tell`. */
+function world() {
+  let stored: IPPool | undefined;
+  let heard: IPPool | undefined;
+  let version = 0;
+  const listeners = new Set<(change: Change<IPPool>) => void>();
+  /** What happens to the answer of the next write. */
+  let answering: () => Promise<void> = () => Promise.resolve();
+  async function store(pool: IPPool): Promise<IPPool> {
+    version += 1;
+    const written = { ...pool, metadata: { ...pool.metadata, uid: 'pool', resourceVersion: String(version) } };
+    stored = written;
+    const answer = answering;
+    answering = () => Promise.resolve();
+    await answer();
+    return written;
+  }
+  const client = {
+    create: (_: unknown, pool: IPPool) => store({ ...pool, apiVersion: ipPoolKind.apiVersion }),
+    get: () => Promise.resolve(stored),
+    update: (_: unknown, pool: IPPool) =>
+      pool.metadata.resourceVersion === stored?.metadata.resourceVersion ? store(pool) : Promise.reject(stale),
+  } as unknown as Client;
+  const pools = {
+    by: (_: string, key: string) => (heard && key === rangeKey('ns', 'br', '10.0.0.0/24') ? [heard] : []),
+    getByKey: (key: ObjectKey) => (heard && key === keyOf(heard) ? heard : undefined),
+    subscribe(listener: (change: Change<IPPool>) => void) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  } as unknown as Cache<IPPool, 'range'>;
+  /** Another term of leadership on the same server. */
+  const another = () => allocator({ client, pools, clock: systemClock, signal: new AbortController().signal });
+  const addresses = another();
+  return {
+    addresses,
+    another,
+    give: async (request: PoolRequest): Promise<string> => {
+      const result = await addresses.allocate('ns', range, request);
+      return 'address' in result ? result.address : result.failed;
+    },
+    tell() {
+      const change = { key: keyOf(stored!), old: heard, now: stored } as Change<IPPool>;
+      heard = stored;
+      for (const listener of listeners) listener(change);
+    },
+    /** The next write is done, and its answer lost. */
+    loseAnswer() {
+      answering = () => Promise.reject(new Unavailable('TEST', 'The connection broke before the answer came'));
+    },
+    /** The next write is done, and its answer comes later. */
+    holdAnswer() {
+      const [written, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      answering = () => {
+        written.resolve();
+        return answer.promise;
+      };
+      return { written, answer };
+    },
+    recorded: () => (stored?.status?.allocations ?? []).map(({ podName, address }) => `${podName} ${address}`),
+  };
+}
+
+describe('an allocator', () => {
+  it('hands out of its stock without a write, the same to who asks again, and records it when told', async () => {
+    const { addresses, give, tell, recorded } = world();
+    expect(await give(ask('a'))).toBe('10.0.0.2/24');
+    tell();
+    expect(await give(ask('b'))).toBe('10.0.0.3/24');
+    expect(await give(ask('b'))).toBe('10.0.0.3/24');
+    expect(await give(ask('c'))).toBe('10.0.0.4/24');
+    expect(recorded()).toEqual(['a 10.0.0.2']);
+    await addresses.recorded('ns', 'uid-b');
+    expect(recorded()).toEqual(['a 10.0.0.2', 'b 10.0.0.3', 'c 10.0.0.4']);
+  });
+
+  it('promises nothing that a write on its way gives to another', async () => {
+    const { give, tell, holdAnswer } = world();
+    await give(ask('a'));
+    tell();
+    const { written, answer } = holdAnswer();
+    const named = give(ask('named', '10.0.0.3'));
+    await written.promise;
+    expect(await give(ask('b'))).toBe('10.0.0.4/24');
+    answer.resolve();
+    expect(await named).toBe('10.0.0.3/24');
+  });
+
+  it('promises nothing that a write may have given whose answer never came', async () => {
+    const { give, tell, loseAnswer, recorded } = world();
+    await give(ask('a'));
+    tell();
+    loseAnswer();
+    await expect(give(ask('named', '10.0.0.3'))).rejects.toThrow('before the answer came');
+    expect(recorded()).toEqual(['a 10.0.0.2', 'named 10.0.0.3']);
+    expect(await give(ask('b'))).toBe('10.0.0.4/24');
+    expect(await give(ask('named', '10.0.0.3'))).toBe('10.0.0.3/24');
+    expect(recorded()).toEqual(['a 10.0.0.2', 'named 10.0.0.3', 'b 10.0.0.4']);
+  });
+
+  it('refuses by name what is promised', async () => {
+    const { give, tell } = world();
+    await give(ask('a'));
+    tell();
+    expect(await give(ask('b'))).toBe('10.0.0.3/24');
+    expect(await give(ask('named', '10.0.0.3'))).toBe('AddressTaken');
+  });
+
+  it('says so when another operator has taken over what was promised', async () => {
+    const { addresses, give, tell, another } = world();
+    await give(ask('a'));
+    tell();
+    expect(await give(ask('b'))).toBe('10.0.0.3/24');
+    expect(await another().allocate('ns', range, ask('c'))).toEqual({ address: '10.0.0.35/24' });
+    await expect(addresses.recorded('ns', 'uid-b')).rejects.toThrow('10.0.0.3 went to another');
+  });
+});
