@@ -23,14 +23,14 @@ function world() {
   let version = 0;
   const listeners = new Set<(change: Change<IPPool>) => void>();
   /** What happens to the answer of the next write. */
-  let answering: () => Promise<void> = () => Promise.resolve();
+  let answering: (() => Promise<void>) | undefined;
   async function store(pool: IPPool): Promise<IPPool> {
     version += 1;
     const written = { ...pool, metadata: { ...pool.metadata, uid: 'pool', resourceVersion: String(version) } };
     stored = written;
     const answer = answering;
-    answering = () => Promise.resolve();
-    await answer();
+    answering = undefined;
+    await answer?.();
     return written;
   }
   const client = {
@@ -57,17 +57,17 @@ function world() {
       const result = await addresses.allocate('ns', range, request);
       return 'address' in result ? result.address : result.failed;
     },
-    tell() {
+    tell: () => {
       const change = { key: keyOf(stored!), old: heard, now: stored } as Change<IPPool>;
       heard = stored;
       for (const listener of listeners) listener(change);
     },
     /** The next write is done, and its answer lost. */
-    loseAnswer() {
+    loseAnswer: () => {
       answering = () => Promise.reject(new Unavailable('TEST', 'The connection broke before the answer came'));
     },
     /** The next write is done, and its answer comes later. */
-    holdAnswer() {
+    holdAnswer: () => {
       const [written, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
       answering = () => {
         written.resolve();
