@@ -71,6 +71,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     clock,
   });
   const doors = knocks();
+  const tempo = pace(clock);
   const finder = podFinder(cri);
   const view = nodeView(node);
   const ports = new Map<string, ObjectKey>();
@@ -110,6 +111,8 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
   const listening = monitor<string>(
     driftListener({
       view,
+      calm: tempo.calm,
+      signal,
       ports,
       look: (key) => doors.knock(key),
       isOther: (key) => served.isOther(key),
@@ -136,7 +139,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     finder,
     served,
     reporter,
-    pace: pace(clock),
+    pace: tempo,
     guard: driftGuard(settings.driftPolicy, clock),
     events,
     clock,

@@ -13,6 +13,9 @@ export const nodeTopics: readonly Topic[] = ['link', 'address', 'route', 'rule',
 
 export interface ListenerOptions {
   readonly view: NodeView;
+  /** Resolves when no pod waits for its links. */
+  readonly calm: (signal: AbortSignal) => Promise<void>;
+  readonly signal: AbortSignal;
   /** Owners of node ends, by their name. */
   readonly ports: ReadonlyMap<string, ObjectKey>;
   readonly look: (key: ObjectKey) => void;
@@ -27,24 +30,28 @@ export interface ListenerOptions {
 }
 
 export function driftListener(options: ListenerOptions): (event: MonitorEvent<string>) => void {
-  const { view, ports, look, isOther, lookAtBridge, lookAtFailed, gone } = options;
+  const { view, calm, signal, ports, look, isOther, lookAtBridge, lookAtFailed, gone } = options;
   const pods = new Set<ObjectKey>();
   let isAsked = false;
 
-  /** Many messages come for one change; all that are there are read before anything is done. */
+  /** Many messages come for one change; all that are there are read before anything is done. Most are the echo of our own steps: links come first. */
   function readSoon(): void {
     if (isAsked) return;
     isAsked = true;
-    setImmediate(() => {
-      isAsked = false;
-      const { links, routing } = view.refresh();
-      for (const { old, now } of links) hearLink(old, now);
-      if (routing) lookAtBridge();
-      if (links.length > 0) lookAtFailed();
-      const heard = [...pods];
-      pods.clear();
-      for (const key of heard) if (isOther(key)) look(key);
-    });
+    setImmediate(() => void readAll());
+  }
+
+  async function readAll(): Promise<void> {
+    await calm(signal);
+    isAsked = false;
+    if (signal.aborted) return;
+    const { links, routing } = view.news();
+    for (const { old, now } of links) hearLink(old, now);
+    if (routing) lookAtBridge();
+    if (links.length > 0) lookAtFailed();
+    const heard = [...pods];
+    pods.clear();
+    for (const key of heard) if (isOther(key)) look(key);
   }
 
   function hearLink(...states: readonly (ObservedLink | undefined)[]): void {

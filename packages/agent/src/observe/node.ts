@@ -59,8 +59,16 @@ export interface NodeView {
   touchRouting(): void;
   /** Everything may have changed. */
   touchAll(): void;
-  /** Reads what was touched, and tells what is otherwise than it was. */
-  refresh(): NodeChanges;
+  /** After steps of our own: reads what they were about. That it is otherwise than it was is no news. */
+  settle(steps: Touched): void;
+  /** Reads what was touched, and tells what is otherwise than when this was last asked. */
+  news(): NodeChanges;
+}
+
+/** What steps were about. */
+export interface Touched {
+  readonly touched: Iterable<string>;
+  readonly routingTouched: boolean;
 }
 
 export function nodeView(netns: Netns): NodeView {
@@ -70,6 +78,8 @@ export function nodeView(netns: Netns): NodeView {
   let isAllTouched = true;
   let isRoutingTouched = true;
   const touched = new Set<string | number>();
+  /** Seen by someone who asked how things are, and not told yet. */
+  let untold: NodeChanges = { links: [], routing: false };
 
   function refreshLinks(): LinkChange[] {
     const before = isAllTouched ? entries : new Map<number, Entry>();
@@ -105,10 +115,27 @@ export function nodeView(netns: Netns): NodeView {
   const indexOf = (name: string): number =>
     [...entries.values()].find(({ link }) => link.name === name)?.link.index ?? -1;
 
+  function gather(): void {
+    const { links, routing } = refresh();
+    if (links.length > 0 || routing)
+      untold = { links: [...untold.links, ...links], routing: untold.routing || routing };
+  }
+
   return {
-    refresh,
-    current() {
+    settle(steps) {
+      gather();
+      for (const link of steps.touched) touched.add(link);
+      isRoutingTouched ||= steps.routingTouched;
       refresh();
+    },
+    news() {
+      gather();
+      const told = untold;
+      untold = { links: [], routing: false };
+      return told;
+    },
+    current() {
+      gather();
       const all = [...entries.values()];
       snapshot ??= {
         links: all.map(({ link }) => link),

@@ -48,10 +48,9 @@ export function tidyNode(networks: readonly PodNetwork[], { netns, view, log }: 
   const bridges = desired.bridges.filter(({ device }) => names.has(device));
   const steps = planNode({ ...desired, bridges }, seen);
   if (steps.length === 0) return;
-  const { errors, touched, routingTouched } = applySteps(steps, { node: netns });
-  for (const link of touched) view.touch(link);
-  if (routingTouched) view.touchRouting();
-  view.refresh();
+  const outcome = applySteps(steps, { node: netns });
+  view.settle(outcome);
+  const { errors } = outcome;
   log.info({ steps: steps.length, failed: errors.length }, 'Tidied the node');
   if (errors.length > 0) throw errors[0];
 }

@@ -106,7 +106,7 @@ function attach(network: PodNetwork, process: PodProcess | undefined, deps: PodD
   const drift = isNew ? undefined : driftIn({ key, network, old, steps: plan.steps, guard: deps.guard });
   const steps = drift?.hold ? plan.steps.filter((step) => !drift.steps.includes(step)) : plan.steps;
   const outcome = applySteps(steps, { node, pod: pod?.netns });
-  settleView(outcome, view);
+  view.settle(outcome); // at once, so that the echo of our own steps finds nothing new
   if (pod) deps.served.remember(key, () => JSON.stringify(observePod(pod.netns, spec, before)));
   if (drift) warn(network, drift.hold ? 'Drift' : 'DriftRepaired', drift.message, deps);
   if (steps.some((step) => step.do === 'deleteLink')) deps.tidy();
@@ -154,13 +154,6 @@ const recordedNames = (status: PodNetworkStatus | undefined): Map<string, LinkNa
       name && hostName ? [[key, { pod: name, node: hostName }] as const] : [],
     ),
   );
-
-/** At once, so that the echo of our own steps finds nothing new. */
-function settleView({ touched, routingTouched }: Outcome, view: NodeView): void {
-  for (const link of touched) view.touch(link);
-  if (routingTouched) view.touchRouting();
-  view.refresh();
-}
 
 function problemsOf(
   plan: PodPlan,
@@ -220,7 +213,7 @@ export function releasePod(
       const spec = { podUid: pod.podUid, interfaces: [], primary: undefined };
       const observed = { node: deps.view.current(), pod: observePod(pod.netns, spec, before) };
       const plan = planPod({ namespace: namespace ?? '', spec, names: new Map(), primaryBefore: before }, observed);
-      settleView(applySteps(plan.steps, { node: deps.node, pod: pod.netns }), deps.view);
+      deps.view.settle(applySteps(plan.steps, { node: deps.node, pod: pod.netns }));
       log.info({ pod: key }, 'Restored the primary link of a Pod');
     }
     deps.served.close(key);
