@@ -16,6 +16,7 @@ import type { Bench } from '../report.ts';
 import { agentFigures, writesPerAttachment } from './cost.ts';
 import { startFloor } from './floor.ts';
 import { latencies } from './latency.ts';
+import { quietMachine } from './process.ts';
 import { reportOn } from './results.ts';
 import { openWorld } from './world.ts';
 
@@ -35,6 +36,8 @@ export const bench: Bench = {
       await using client = closing(createClient(await loadConfig({ path: cluster.kubeconfig })));
       await using world = await openWorld({ client: client.it, cluster: name, podsPerNode, progress });
       await using floor = await startFloor({ client: client.it, kubeconfig: cluster.kubeconfig, namespace: 'default' });
+      progress('waiting until the machine is quiet');
+      await quietMachine();
       loads.push(loadavg()[0]!);
       const measured = await latencies({ world, floor, progress });
       loads.push(loadavg()[0]!);

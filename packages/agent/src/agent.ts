@@ -111,7 +111,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
   const listening = monitor<string>(
     driftListener({
       view,
-      calm: tempo.calm,
+      calm: (during) => tempo.calm(during),
       signal,
       ports,
       look: (key) => doors.knock(key),
