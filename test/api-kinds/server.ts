@@ -35,21 +35,15 @@ export async function connectWithKinds(): Promise<Client> {
     });
   }
   await client.apply(namespaces, { metadata: { name: namespace } }, { fieldManager: 'api-kinds' });
-  for (const kind of kinds) await vi.waitUntil(() => isServed(client, kind), { timeout: 60_000 });
+  for (const kind of kinds) await vi.waitFor(() => mustBeServed(client, kind), { timeout: 180_000 });
   return client;
 }
 
-async function isServed(client: Client, kind: Kind): Promise<boolean> {
+async function mustBeServed(client: Client, kind: Kind): Promise<void> {
   const crd = await client.get(customResourceDefinitions, `${kind.plural}.${kind.group}`);
   const established = crd.status?.conditions?.some(({ type, status }) => type === 'Established' && status === 'True');
-  if (established !== true) return false;
-  return client.list(kind.resource, { limit: 1 }).then(
-    () => true,
-    (error: unknown) => {
-      if (isApiError(error) && error.api.status === 404) return false;
-      throw error;
-    },
-  );
+  if (established !== true) throw new Error(`${kind.plural} is not established yet`);
+  await client.list(kind.resource, { limit: 1 });
 }
 
 export interface Refusal {

@@ -9,6 +9,8 @@ const agentOf = (node?: string): string[] => [
 ];
 const tenant = ['--as=system:serviceaccount:team:tenant'];
 
+const patience = { timeout: 180_000, interval: 200 };
+
 let installed: Installed;
 beforeAll(async () => {
   installed = await chartOnApiServer();
@@ -31,15 +33,15 @@ beforeAll(async () => {
     '--clusterrole=too-much',
     '--serviceaccount=team:tenant',
   ]);
-  await kube(['create', '-f', '-', ...operator], manifest(podNetwork('web', 'n1')));
-  // A policy holds a moment after it was written: until then the server does not know it.
+  // Roles and policies hold a moment after they were written: until then the server does not know them.
+  await vi.waitFor(() => kube(['create', '-f', '-', ...operator], manifest(podNetwork('web', 'n1'))), patience);
   const stray = manifest(deployment({}, 'probe', []));
   await vi.waitUntil(
     async () =>
       (await refused(patchStatus('web'), agentOf('n2'))).includes('own node') &&
       (await refused(patchSpec('web'), tenant)).includes('Podloom alone') &&
       (await refused(['create', '--dry-run=server', '-f', '-'], operator, stray)).includes('belong to a PodConfig'),
-    { timeout: 30_000, interval: 200 },
+    patience,
   );
 });
 afterAll(() => installed?.stop());

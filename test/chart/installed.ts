@@ -69,7 +69,7 @@ export async function chartOnApiServer(): Promise<Installed> {
     const commands = await commandsFor(controlPlane.kubeconfig);
     const { code, stderr } = await commands.helm(['install', 'podloom', chart, '-n', namespace, '--create-namespace']);
     if (code !== 0) throw new Error(stderr);
-    await commands.kube(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
+    await commands.kube(['wait', '--for=condition=Established', '--timeout=300s', 'crd', '--all']);
     return { ...commands, kubeconfig: controlPlane.kubeconfig, stop };
   } catch (error) {
     await stop();

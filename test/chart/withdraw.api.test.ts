@@ -2,9 +2,11 @@
 import { type PodNetwork, ipPoolKind, podConfigFinalizer, podConfigKind, podNetworkKind } from '@podloom/api';
 import {
   type Client,
+  type ObjectKey,
   applyStatus,
   createClient,
   deployments,
+  isNotFound,
   leases,
   loadConfig,
   namespaces,
@@ -35,7 +37,7 @@ afterEach(async () => {
   await client.deleteCollection(podConfigKind.resource, { namespace: team });
 });
 
-const run = (timeout = '30s'): Promise<void> =>
+const run = (timeout = '240s'): Promise<void> =>
   withdraw(withdrawSettings.read({ args: ['--timeout', timeout], env: {} }), {
     client,
     log: silentLog,
@@ -68,15 +70,31 @@ function startAgent(): Map<string, number> {
   const stop = new AbortController();
   const asked = new Map<string, number>();
   const cache = startCache({ client, resource: podNetworkKind.resource, log: silentLog, signal: stop.signal });
-  const answers: Promise<void>[] = [];
-  cache.subscribe(({ old, now }) => {
+  // One after the other, and only to the newest wish: an old answer that came last would be taken for the present one.
+  const waiting: ObjectKey[] = [];
+  const answering: Promise<void>[] = [];
+  let isAnswering = false;
+  async function answerAll(): Promise<void> {
+    if (isAnswering) return;
+    isAnswering = true;
+    for (let key = waiting.shift(); key !== undefined; key = waiting.shift()) {
+      const newest = cache.getByKey(key);
+      if (!newest || newest.status?.observedGeneration === newest.metadata.generation) continue;
+      await answer(newest).catch((error: unknown) => {
+        if (!isNotFound(error)) throw error;
+      });
+    }
+    isAnswering = false;
+  }
+  cache.subscribe(({ key, old, now }) => {
     if (!now || old?.metadata.generation === now.metadata.generation) return;
     asked.set(now.metadata.name ?? '', now.spec.interfaces.length);
-    answers.push(answer(now));
+    waiting.push(key);
+    answering.push(answerAll());
   });
   onTestFinished(async () => {
     stop.abort();
-    await Promise.allSettled([...answers, cache.ended]);
+    await Promise.all([...answering, cache.ended]);
   });
   return asked;
 }
@@ -129,7 +147,7 @@ describe('withdraw', () => {
 
   it('deletes no PodNetwork before its agent has answered, says which it waited for, and can be repeated', async () => {
     await podNetwork('silent', 'n1');
-    await expect(run('2s')).rejects.toThrow(/1 PodNetworks still have something, on n1: team\/silent/);
+    await expect(run('10s')).rejects.toThrow(/1 PodNetworks still have something, on n1: team\/silent/);
     expect(await networksLeft()).toEqual(['silent']);
     startAgent();
     await run();
@@ -141,13 +159,15 @@ describe('withdraw', () => {
     const spec = { holderIdentity: 'elsewhere', leaseDurationSeconds: 3600, acquireTime: now, renewTime: now };
     await client.create(leases, { metadata: { name: 'podloom-operator', namespace }, spec }, { namespace });
     await podNetwork('kept', 'n1');
-    await expect(run('2s')).rejects.toThrow(/Another operator holds the Lease/);
+    await expect(run('10s')).rejects.toThrow(/Another operator holds the Lease/);
     expect(await networksLeft()).toEqual(['kept']);
     await client.delete(leases, 'podloom-operator', { namespace });
   });
 
   it('finds nothing to do a second time', async () => {
     await run();
-    await vi.waitFor(async () => expect((await client.list(leases, { namespace })).items).toEqual([]));
+    await vi.waitFor(async () => expect((await client.list(leases, { namespace })).items).toEqual([]), {
+      timeout: 120_000,
+    });
   });
 });

@@ -133,7 +133,7 @@ describe('a cache', () => {
     await using followed = await filling;
     expect(followed.belief.has('behind-the-wall')).toBe(true);
     await client.close();
-  }, 120_000);
+  });
 });
 
 /**

@@ -64,11 +64,13 @@ describe('a PodConfig', () => {
         },
       });
     });
-    const pools = await w.pools();
-    expect(pools.map(({ spec, status }) => [spec.network, status?.allocations?.[0]?.address, status?.used])).toEqual([
-      ['pcbr0', '192.168.100.2', 1],
-      ['pcbr1', '192.168.101.2', 1],
-    ]);
+    await eventually(async () => {
+      const pools = await w.pools();
+      expect(pools.map(({ spec, status }) => [spec.network, status?.allocations?.[0]?.address, status?.used])).toEqual([
+        ['pcbr0', '192.168.100.2', 1],
+        ['pcbr1', '192.168.101.2', 1],
+      ]);
+    });
     await eventually(async () => {
       const { status, metadata } = await client.get(podConfigKind.resource, 'sample', { namespace });
       expect(status?.phase).toBe('configured');

@@ -19,7 +19,7 @@ async function expectAllServed(w: World, howMany: number): Promise<void> {
     const addresses = addressesIn(await w.networks());
     expect(addresses).toHaveLength(howMany);
     expect(new Set(addresses).size).toBe(howMany);
-  }, 60_000);
+  });
   await eventually(async () => {
     const pools = await w.pools();
     const recorded = pools.flatMap(({ status }) => status?.allocations ?? []).filter(({ releasedAt }) => !releasedAt);
@@ -38,28 +38,44 @@ describe('two hundred pods at once', () => {
     await manyPods(w, 200);
     const first = await w.operator({ wrap });
     await eventually(() => expect(writes.some((one) => one.endsWith('leases'))).toBe(true));
+    const beganMs = performance.now();
     await w.config('c', range);
     await expectAllServed(w, 200);
-    await eventually(async () => expect((await w.getConfig('c'))?.status?.podConfigurations).toHaveLength(200));
+    await eventually(async () => {
+      const { status } = (await w.getConfig('c'))!;
+      expect(status?.phase).toBe('configured');
+      expect(status?.podConfigurations).toHaveLength(200);
+    });
+    const tookMs = performance.now() - beganMs;
 
     const count = (plural: string) => writes.filter((one) => one.endsWith(` ${plural}`)).length;
     expect(writes.filter((one) => one.endsWith(' podnetworks'))).toEqual(Array(200).fill('create podnetworks'));
     expect(count('ippools')).toBeLessThanOrEqual(20);
-    expect(count('podconfigs')).toBeLessThanOrEqual(20);
+    // What is under way is told every 400 ms: on a machine that takes long, more often.
+    expect(count('podconfigs')).toBeLessThanOrEqual(Math.max(20, tookMs / 400));
     await eventually(() => expect(count('events')).toBeGreaterThanOrEqual(200));
-    expect(writes.filter((one) => !one.endsWith('leases')).length).toBeLessThanOrEqual(2.3 * 200);
+    const others = writes.filter((one) => !one.endsWith('leases') && !one.endsWith('podconfigs'));
+    expect(others.length).toBeLessThanOrEqual(2.2 * 200);
 
     await first.stop();
+    const versions = async (): Promise<unknown> =>
+      (await w.networks())
+        .filter(({ metadata }) => metadata.name !== 'last')
+        .map(({ metadata }) => [metadata.name, metadata.resourceVersion]);
+    const before = await versions();
     writes.length = 0;
     await w.operator({ wrap });
     // One more pod tells that it has looked at everything else.
     await w.pod('last', { podconfig: 'c' });
     await eventually(async () => expect((await w.getConfig('c'))?.status?.podConfigurations).toHaveLength(201));
-    expect(writes.filter((one) => !/ (leases|events)$/.test(one)).toSorted()).toEqual([
+    // The object is written once when the pod is attached soon, and once more when it is not.
+    expect([...new Set(writes.filter((one) => !/ (leases|events)$/.test(one)))].toSorted()).toEqual([
       expect.stringMatching(/podconfigs$/),
       'create podnetworks',
       'update ippools',
     ]);
+    expect(writes.filter((one) => one === 'create podnetworks')).toHaveLength(1);
+    expect(await versions()).toEqual(before);
   });
 });
 

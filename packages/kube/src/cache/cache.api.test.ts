@@ -58,7 +58,8 @@ describe('startCache', () => {
     await cache.waitForSync();
     expect(cache.size).toBe(count);
     expect(Math.max(...pages)).toBe(500);
-    expect(pages.length).toBe(20);
+    // A list that was interrupted begins again; the last one is whole.
+    expect(pages.slice(-20)).toEqual(Array(20).fill(500));
     expect(new Set(cache.list().map((one) => one.data?.['n'])).size).toBe(count);
     expect(cache.by('shard', '42')).toHaveLength(100);
     expect(cache.get('object-42', namespace)).toMatchObject({ apiVersion: 'v1', kind: 'ConfigMap', data: { n: '42' } });
@@ -76,13 +77,13 @@ describe('startCache', () => {
         { namespace, type: 'merge' },
       ),
     );
-    await vi.waitFor(() => expect(cache.by('shard', 'moved')).toHaveLength(100), { timeout: 20_000 });
+    await vi.waitFor(() => expect(cache.by('shard', 'moved')).toHaveLength(100), { timeout: 120_000 });
     expect(changes).toHaveLength(100);
     expect(changes.every(({ old, now }) => old?.metadata.uid === now?.metadata.uid)).toBe(true);
     expect(cache.by('shard', '7')).toHaveLength(99);
     stop.abort();
     await cache.ended;
-  }, 180_000);
+  }, 900_000);
 
   it('sees only what its selectors select', async () => {
     await client.create(configMaps, { metadata: { name: 'red', labels: { colour: 'red' } } }, { namespace });
@@ -97,7 +98,7 @@ describe('startCache', () => {
     expect(byField.list().map((one) => one.metadata.name)).toEqual(['blue']);
     // To lose the label is to leave the cache.
     await client.patch(configMaps, 'red', { metadata: { labels: { colour: 'grey' } } }, { namespace, type: 'merge' });
-    await vi.waitFor(() => expect(byLabel.size).toBe(0), { timeout: 20_000 });
+    await vi.waitFor(() => expect(byLabel.size).toBe(0), { timeout: 120_000 });
     stop.abort();
     await Promise.all([byLabel.ended, byField.ended]);
   });

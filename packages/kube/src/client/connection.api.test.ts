@@ -38,7 +38,7 @@ describe('one connection', () => {
   it('that dies silently is noticed, and the next call works', async () => {
     const world = await realWorld();
     const { freezer, config } = await freezerBefore(world);
-    const client = createClient(config, { pingIntervalMs: 500 });
+    const client = createClient(config, { pingIntervalMs: 2_000 });
     onTestFinished(() => client.close());
     const events = client.watch(configMaps, { namespace: world.namespace, sendInitialEvents: true });
     const watch = events[Symbol.asyncIterator]();
@@ -51,7 +51,7 @@ describe('one connection', () => {
     );
     expect(isUnreachable(failure)).toBe(true);
     freezer.thaw();
-    await expect(client.request('/readyz')).resolves.toMatchObject({ text: 'ok' });
+    await expect(client.request('/livez/ping')).resolves.toMatchObject({ text: 'ok' });
   });
 
   it('does as well over HTTP/1.1', async () => {
@@ -104,7 +104,7 @@ describe('a service account', () => {
     await writeFile(join(folder, 'token'), token);
     // The server learns of a new role binding by a watch of its own.
     const { namespace } = world;
-    const list = await vi.waitFor(() => client.list(configMaps, { namespace }), { timeout: 10_000 });
+    const list = await vi.waitFor(() => client.list(configMaps, { namespace }), { timeout: 120_000 });
     expect(list.kind).toBe('ConfigMapList');
     const failure = await failureOf(client.create(configMaps, { metadata: { name: 'a' } }));
     expect(isForbidden(failure)).toBe(true);

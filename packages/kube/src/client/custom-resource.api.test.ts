@@ -36,7 +36,9 @@ async function createThings(client: Client): Promise<Resource<Thing>> {
   });
   onTestFinished(() => client.delete(customResourceDefinitions, name));
   const things: Resource<Thing> = { group, version: 'v1', plural: 'things', kind: 'Thing', namespaced: true };
-  await vi.waitFor(() => client.create(things, { metadata: { name: 'probe' } }, { dryRun: true }), { timeout: 30_000 });
+  await vi.waitFor(() => client.create(things, { metadata: { name: 'probe' } }, { dryRun: true }), {
+    timeout: 120_000,
+  });
   return things;
 }
 

@@ -17,7 +17,7 @@ import { controller, dependsOn } from './controller.ts';
 import type { ControllerOptions } from './controller.ts';
 import { done, retry, retryAfter } from './result.ts';
 
-const eventually = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 20_000, interval: 20 });
+const eventually = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 120_000, interval: 20 });
 
 const isTwin = (one: ConfigMap) => one.metadata.name?.endsWith('-twin') ?? false;
 
@@ -162,11 +162,14 @@ describe('controller', () => {
     await world.client.patch(configMaps, 'invalid', { data: { fixed: 'no' } }, { type: 'merge' });
     await eventually(() => expect(runs['invalid']).toBe(2));
 
-    const text = await metrics.text();
-    expect(text).toContain('podloom_reconciles_total{controller="test",result="whenChanged"} 2');
-    expect(text).toContain('podloom_reconciles_total{controller="test",result="bug"} 3');
-    expect(text).toContain('podloom_reconciles_total{controller="test",result="backoff"} 5');
-    expect(text).toContain('podloom_queue_depth{controller="test"} 0');
+    // A run is counted when it has ended.
+    await eventually(async () => {
+      const text = await metrics.text();
+      expect(text).toContain('podloom_reconciles_total{controller="test",result="whenChanged"} 2');
+      expect(text).toContain('podloom_reconciles_total{controller="test",result="bug"} 3');
+      expect(text).toContain('podloom_reconciles_total{controller="test",result="backoff"} 5');
+      expect(text).toContain('podloom_queue_depth{controller="test"} 0');
+    });
   });
 
   it('waits at its stop for the run under way, which is told by its signal', async () => {

@@ -8,7 +8,7 @@ import { silentLog } from '../process/log.ts';
 import { createMetrics } from '../process/metrics.ts';
 import { startEvents } from './recorder.ts';
 
-const eventually = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 20_000, interval: 20 });
+const eventually = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 120_000, interval: 20 });
 
 async function recording(wrap: (client: Client) => Client = (same) => same) {
   const { client, namespace } = await realWorld();
