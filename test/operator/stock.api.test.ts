@@ -7,15 +7,15 @@ import { eventually, seeingWrites, world, type World } from './world.ts';
 const attachment = { name: 'pc0', master: 'br', cidr: '10.66.0.0/24' };
 
 /** Pod `first` has an address, and with the write of it the leader has a stock. */
-async function stocked(wrap: (client: Client) => Client): Promise<{ w: World; kill(): Promise<void> }> {
+async function stocked(wrap: (client: Client) => Client): Promise<{ w: World; kill: () => Promise<void> }> {
   const w = await world();
   await w.agent();
-  const { kill } = await w.operator({ settings: { leaseDuration: '4s' }, wrap });
+  const operator = await w.operator({ settings: { leaseDuration: '4s' }, wrap });
   await w.config('c', [attachment]);
   await w.pod('first', { podconfig: 'c' });
   await eventually(async () => expect(await w.addressesOf('first')).toEqual(['10.66.0.2/24']));
   await eventually(async () => expect((await w.pools())[0]?.status?.stock?.addresses).toHaveLength(32));
-  return { w, kill };
+  return { w, kill: () => operator.kill() };
 }
 
 const recorded = async (w: World): Promise<string[]> =>

@@ -82,7 +82,7 @@ describe('the client of the runtime', () => {
     const stop = new AbortController();
     const heard: CriEvent[] = [];
     const following = cri.events((event) => heard.push(event), stop.signal);
-    const stream = await vi.waitUntil(() => streams[0], { timeout: 10_000 });
+    const stream = await vi.waitUntil(() => streams[0], { timeout: 120_000 });
     const say = (event: MessageInitShape<typeof gen.ContainerEventResponseSchema>): void =>
       stream.say(toBinary(gen.ContainerEventResponseSchema, create(gen.ContainerEventResponseSchema, event)));
     const podSandboxStatus = { id: 's', metadata: { uid: 'one' } };
@@ -90,7 +90,7 @@ describe('the client of the runtime', () => {
     say({ containerId: 'c', containerEventType: 1, podSandboxStatus });
     say({ containerId: 'c', containerEventType: 3, podSandboxStatus });
     say({ containerId: 's', containerEventType: 3, podSandboxStatus });
-    await vi.waitFor(() => expect(heard).toHaveLength(4), { timeout: 10_000 });
+    await vi.waitFor(() => expect(heard).toHaveLength(4), { timeout: 120_000 });
     expect(heard.map(({ what }) => what)).toEqual(['other', 'containerStarted', 'other', 'sandboxRemoved']);
     stop.abort();
     await following;
@@ -98,7 +98,7 @@ describe('the client of the runtime', () => {
 
   it('rejects when the stream of events breaks', async () => {
     const following = cri.events(() => undefined, new AbortController().signal);
-    await vi.waitUntil(() => streams[0], { timeout: 10_000 });
+    await vi.waitUntil(() => streams[0], { timeout: 120_000 });
     const broken = following.catch((error: unknown) => error);
     await server.stop();
     expect(await broken).toMatchObject({ code: 'CRI_UNAVAILABLE' });

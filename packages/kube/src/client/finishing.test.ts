@@ -11,11 +11,11 @@ describe('an aborted write', () => {
     const script = fileURLToPath(new URL('testing/abort-writes.ts', import.meta.url));
     // Where the loop stands still, only a kill from outside ends it.
     const { stdout } = await promisify(execFile)(process.execPath, [script], {
-      timeout: 20_000,
+      timeout: 240_000,
       killSignal: 'SIGKILL',
     });
     expect(JSON.parse(stdout)).toEqual({ count: 400, reasons: ['enough'], items: [] });
-  }, 30_000);
+  });
 
   it('is reported at once, and its answer dropped', async () => {
     const came = fact();
