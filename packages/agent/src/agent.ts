@@ -13,6 +13,7 @@ import {
   startEvents,
   startServer,
   systemClock,
+  telling,
   workQueue,
 } from '@podloom/kube';
 import { type Netns, monitor, open } from '@podloom/netlink';
@@ -31,7 +32,6 @@ import { pace } from './reconcile/pace.ts';
 import { type PodDeps, podNetworkReconciler, releasePod } from './reconcile/pod.ts';
 import { statusReporter } from './reconcile/reporter.ts';
 import { servedPods } from './reconcile/served.ts';
-import { withoutEcho } from './reconcile/telling.ts';
 import type { AgentSettings } from './settings.ts';
 
 export interface AgentDeps {
@@ -161,7 +161,11 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
   });
   const serving = controller<PodNetwork>({
     name: 'podnetwork',
-    resource: withoutEcho(cache, (network) => reporter.isOurs(network)),
+    // A status that we wrote ourselves is no reason to look at the pod again.
+    resource: telling(
+      cache,
+      (old, now) => old.metadata.generation !== now.metadata.generation || !reporter.isOurs(now),
+    ),
     reconcile: podNetworkReconciler(podDeps),
     reconcileAbsence: releasePod(podDeps, remembered),
     watches: [dependsOn(doors.source, ({ metadata: { name = '', namespace } }) => [{ name, namespace }])],

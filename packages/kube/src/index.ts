@@ -97,6 +97,7 @@ export { manualClock, settle, type ManualClock } from './clock/manual.ts';
 export { backoffMs, type Backoff } from './queue/backoff.ts';
 export { workQueue, type Outcome, type WorkQueue, type WorkQueueOptions } from './queue/queue.ts';
 export { startCache, type Cache, type CacheOptions } from './cache/cache.ts';
+export { telling } from './cache/telling.ts';
 export {
   keyOf,
   objectKey,
@@ -129,6 +130,7 @@ export {
   toTime,
   type NewCondition,
 } from './objects/conditions.ts';
+export { isSameJson } from './objects/same.ts';
 export { ensureFinalizer, hasFinalizer, removeFinalizer } from './objects/finalizers.ts';
 export { applyObject, applyStatus, ownerReference, type ApplyOwnOptions } from './objects/apply.ts';
 export { createLog, silentLog, withoutCredentials, type Log, type LogLevel } from './process/log.ts';

@@ -3,8 +3,7 @@
  * until the cache has it.
  */
 import { type PodNetwork, type PodNetworkStatus, podNetworkKind } from '@podloom/api';
-import { type Client, applyStatus, isNotFound } from '@podloom/kube';
-import { isSameStatus } from './status.ts';
+import { type Client, applyStatus, isNotFound, isSameJson } from '@podloom/kube';
 
 export interface Reporter {
   /** The status as the server has it, as far as we know. */
@@ -40,7 +39,7 @@ export function statusReporter(client: Client): Reporter {
   return {
     current,
     async report(network, status, signal) {
-      if (isSameStatus(current(network), status)) return;
+      if (isSameJson(current(network), status)) return;
       try {
         const applied = await applyStatus(client, podNetworkKind.resource, network, status, { fieldManager, signal });
         written.set(uidOf(network), { resourceVersion: versionOf(applied), status: applied.status });

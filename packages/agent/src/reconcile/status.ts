@@ -104,16 +104,3 @@ function readiness(
   const message = `${count}: ${problem.message ?? ('state' in problem ? problem.state : '')}`.slice(0, 4_096);
   return { type: 'Ready', status: 'False', reason: problem.reason ?? 'Waiting', message, observedGeneration };
 }
-
-/** Key order does not matter, undefined is absent, and so is an empty list: the server keeps or drops one that lost its last entry. */
-export function isSameStatus(a: PodNetworkStatus | undefined, b: PodNetworkStatus | undefined): boolean {
-  return canonical(a) === canonical(b);
-}
-
-const canonical = (value: unknown): string =>
-  JSON.stringify(value, (_, inner: unknown) => {
-    if (Array.isArray(inner)) return inner.length === 0 ? undefined : inner;
-    return typeof inner === 'object' && inner !== null
-      ? Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-      : inner;
-  }) ?? '';

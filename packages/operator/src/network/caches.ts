@@ -119,32 +119,6 @@ function trimPod({ apiVersion, kind, metadata, spec, status }: Pod): Pod {
   };
 }
 
-/** The same cache, but it tells only of changes that matter: the rest would be work that ends in nothing. */
-export function telling<T extends KubeObject, I extends string>(
-  cache: Cache<T, I>,
-  matters: (old: T, now: T) => boolean,
-): Cache<T, I> {
-  return {
-    resource: cache.resource,
-    get: cache.get,
-    getByKey: cache.getByKey,
-    list: cache.list,
-    by: cache.by,
-    get size() {
-      return cache.size;
-    },
-    get isSynced() {
-      return cache.isSynced;
-    },
-    waitForSync: () => cache.waitForSync(),
-    subscribe: (listener) =>
-      cache.subscribe((change) => {
-        if (!change.old || !change.now || matters(change.old, change.now)) listener(change);
-      }),
-    ended: cache.ended,
-  };
-}
-
 /** Statuses and finalizers are our own doing, and say nothing about what is asked for. */
 export const asksOtherwise = (old: KubeObject, now: KubeObject): boolean =>
   old.metadata.generation !== now.metadata.generation ||

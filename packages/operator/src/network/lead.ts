@@ -19,10 +19,11 @@ import {
   isStale,
   keyOf,
   parseObjectKey,
+  telling,
   workQueue,
 } from '@podloom/kube';
 import { allocator } from './allocator.ts';
-import { type Caches, asksOtherwise, podMatters, telling } from './caches.ts';
+import { type Caches, asksOtherwise, podMatters } from './caches.ts';
 import type { NetworkContext } from './context.ts';
 import { fresh } from './fresh.ts';
 import { bridgesOf, holders } from './pod-network.ts';

@@ -22,6 +22,7 @@ import {
   findCondition,
   isAlreadyExists,
   isNotFound,
+  isSameJson,
   keyOf,
   objectKey,
   retryAfter,
@@ -33,7 +34,6 @@ import {
   type PoolRequest,
   coolDownMs,
 } from '@podloom/network';
-import { canonical } from './canonical.ts';
 import type { NetworkContext } from './context.ts';
 import {
   asksForNothing,
@@ -94,7 +94,7 @@ export async function reconcilePod(pod: Pod, context: NetworkContext, { signal }
   const problems = problemsOf(pod, composed, addressed.problems, network, context);
   context.judge(pod, { podUid: pod.metadata.uid ?? '', composed, problems, seen });
 
-  const isOther = network ? canonical(network.spec) !== canonical(spec) : !asksForNothing(spec);
+  const isOther = network ? !isSameJson(network.spec, spec) : !asksForNothing(spec);
   try {
     if (isOther) await (network ? update(network, spec, context, signal) : create(pod, spec, context, signal));
   } finally {

@@ -2,10 +2,9 @@
  * Reports back on one object that asks for networks, and lets it go when nothing of it is left. It never touches pods: pod.ts does, and calls for this
  * when it has found something.
  */
-import { type Outcome, applyStatus, hasFinalizer, objectKey, removeFinalizer } from '@podloom/kube';
+import { type Outcome, applyStatus, hasFinalizer, isSameJson, objectKey, removeFinalizer } from '@podloom/kube';
 import { type KubeObject, type PodNetwork, podNetworkKind } from '@podloom/api';
 import { bridgeConflicts } from '@podloom/network';
-import { canonical } from './canonical.ts';
 import type { NetworkContext } from './context.ts';
 import { bridgesOf, holders, isObserved } from './pod-network.ts';
 import { isServed } from './pod.ts';
@@ -122,7 +121,7 @@ async function write(
   signal: AbortSignal,
 ): Promise<Outcome> {
   const { client, clock, sources, events } = context;
-  if (canonical(report.status) === canonical(source.status ?? {})) {
+  if (isSameJson(report.status, source.status ?? {})) {
     my.heldSinceMs = undefined;
     return 'done';
   }
@@ -163,7 +162,7 @@ async function letGo(
   const sinceMs = clock.now() - Date.parse(source.metadata.deletionTimestamp ?? '');
   if (sinceMs < removalHoldMs) return { retryAfterMs: removalHoldMs };
   const { status } = removalReport(source, left, clock.now());
-  if (canonical(status) === canonical(source.status ?? {})) return 'done';
+  if (isSameJson(status, source.status ?? {})) return 'done';
   const typed = status as unknown as NonNullable<SourceObject['status']>;
   const written = await applyStatus<KubeObject>(client, type.resource, source, typed, { fieldManager, signal });
   sources.get(type.kind)?.wrote(written as SourceObject);
@@ -193,5 +192,5 @@ function isComposedWithout(bridge: string, network: PodNetwork, { caches, view }
   const links = view.compose(pod).interfaces.map((one) => one.interface);
   return network.spec.interfaces
     .filter((link) => link.bridge?.name === bridge)
-    .every((link) => canonical(links.find(({ key }) => key === link.key)?.bridge) === canonical(link.bridge));
+    .every((link) => isSameJson(links.find(({ key }) => key === link.key)?.bridge, link.bridge));
 }
