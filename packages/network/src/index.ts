@@ -29,7 +29,15 @@ export { deriveMac, gatewayMac } from './mac.ts';
 export { programDigest } from './plan/filter/assembler.ts';
 export { portFilter } from './plan/filter/port-filter.ts';
 export type { PortFilterInput } from './plan/filter/port-filter.ts';
-export { filterHandle, filterPriority, isOurTable, isOurs, linkGroup, routeProtocol } from './plan/mark.ts';
+export {
+  filterHandle,
+  filterPriority,
+  isOurTable,
+  isOurs,
+  leavingGroup,
+  linkGroup,
+  routeProtocol,
+} from './plan/mark.ts';
 export { emptyNamespace } from './plan/observed.ts';
 export type {
   AddrGenMode,

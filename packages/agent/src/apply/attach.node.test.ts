@@ -1,5 +1,5 @@
 /** Plans against the real kernel: carried out they are fixed points, whatever came in between, and leave alone what is not ours. */
-import { deriveMac } from '@podloom/network';
+import { deriveMac, leavingGroup, linkGroup } from '@podloom/network';
 import { describe, expect, it } from 'vitest';
 import { type Served, type World, dump, look, makeWorld, plan, serve, tool } from '../testing/world.ts';
 import { podInterface, podSpec } from '../testing/specs.ts';
@@ -111,6 +111,28 @@ describe('a plan carried out', () => {
     const served = rich(world);
     serve(world, served);
     expect(dump(world.node)).not.toEqual(before[0]);
+    detach(world, served);
+    expect([dump(world.node), dump(world.pods[0]!)]).toEqual(before);
+  });
+
+  it('takes several links away together, and what a crash left half way goes, or comes back', () => {
+    using world = makeWorld();
+    const before = [dump(world.node), dump(world.pods[0]!)];
+    const served = rich(world);
+    serve(world, served);
+    const ports = look(world, served).node.links.filter(({ name }) => name.startsWith('hpc'));
+    expect(ports).toHaveLength(2);
+    const doomed = (): void => ports.forEach(({ index }) => world.node.link.set(index, { group: leavingGroup }));
+
+    doomed(); // and the process ended
+    expect(plan(world, served).steps).toMatchObject([
+      { do: 'setLink', link: ports[0]!.name, set: { group: linkGroup } },
+      { do: 'setLink', link: ports[1]!.name, set: { group: linkGroup } },
+    ]);
+    serve(world, served);
+    expect(plan(world, served).steps).toEqual([]);
+
+    doomed();
     detach(world, served);
     expect([dump(world.node), dump(world.pods[0]!)]).toEqual(before);
   });

@@ -3,7 +3,7 @@
  * the others go on. A bridge that fails takes the interfaces along that were to be put on it.
  */
 import { type Step, undoOf } from '@podloom/network';
-import { type Namespaces, applyStep } from './step.ts';
+import { type DeleteLink, type Namespaces, applyStep, deleteLinks } from './step.ts';
 
 export interface Outcome {
   /** By key of the interface. */
@@ -48,7 +48,18 @@ export function applySteps(steps: readonly Step[], namespaces: Namespaces, run =
     }
   }
 
+  const leaving = steps.filter(isLeaving);
+  const isTogether = leaving.length > 1;
+  if (isTogether) {
+    leaving.forEach(note);
+    try {
+      deleteLinks(leaving, namespaces);
+    } catch (error) {
+      errors.push(error);
+    }
+  }
   for (const step of steps) {
+    if (isTogether && isLeaving(step)) continue;
     const party = partyOf(step);
     if (party !== undefined && failures.has(party)) continue;
     const bridge = 'master' in step && step.master !== undefined ? (`bridge ${step.master}` as const) : undefined;
@@ -71,6 +82,9 @@ export function applySteps(steps: readonly Step[], namespaces: Namespaces, run =
   const ofBridges = [...failures].flatMap(([party, error]) => (party?.startsWith('bridge ') ? [error] : []));
   return { failed: new Map(byKey), errors: [...errors, ...ofBridges], touched, routingTouched };
 }
+
+/** Plans begin with them: what goes first is not in the way of what comes after. */
+const isLeaving = (step: Step): step is DeleteLink => step.do === 'deleteLink' && step.in === 'node';
 
 function partyOf(step: Step): Party {
   if (step.key !== undefined) return `key ${step.key}`;

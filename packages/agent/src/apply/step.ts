@@ -1,7 +1,7 @@
 /** Carries out one step: a step is a netlink message or two. It knows no policy; whether a step is right was decided by the plan. */
 import { Bug, Unavailable } from '@podloom/api';
 import { type Netns, type RouteSettings, type RuleSettings, addressFlags, isNetlinkError } from '@podloom/netlink';
-import type { LinkSettings, Route, Rule, Step, Where } from '@podloom/network';
+import { type LinkSettings, type Route, type Rule, type Step, type Where, leavingGroup } from '@podloom/network';
 import { addrGenModeNumber } from '../observe/link.ts';
 import { setSysctl, sysctlPath } from './sysctl.ts';
 
@@ -64,6 +64,16 @@ const apply: { readonly [K in Step['do']]: Apply<K> } = {
   setSysctl: (here, { link, name, value }) => setSysctl(here, sysctlPath(name, link), value),
   deleteLink: (here, { link, index }) => tolerating('ENODEV', () => here.link.delete(index ?? link)),
 };
+
+export type DeleteLink = Extract<Step, { do: 'deleteLink' }>;
+
+/** Links of the node, at the price of one: the kernel waits for readers once, and not once a link. */
+export function deleteLinks(steps: readonly DeleteLink[], { node }: Pick<Namespaces, 'node'>): void {
+  for (const { link, index } of steps) {
+    tolerating('ENODEV', () => node.link.set(index ?? link, { group: leavingGroup }));
+  }
+  tolerating('ENODEV', () => node.link.deleteGroup(leavingGroup));
+}
 
 export function applyStep(step: Step, all: Namespaces): void {
   (apply[step.do] as Apply<Step['do']>)(namespace(step.in, all), step, all);

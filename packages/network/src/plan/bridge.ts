@@ -118,7 +118,11 @@ export function planBridge(bridge: DesiredBridge, node: ObservedNamespace, { tab
   const routing = routingOf(bridge, table);
 
   const identity: LinkSettings = { alias: bridgeMark(bridge.namespace, bridge.name), addrGenMode: 'none' };
-  const body: LinkSettings = { mac, ...(bridge.mtuBytes === undefined ? {} : { mtuBytes: bridge.mtuBytes }) };
+  const body: LinkSettings = {
+    group: linkGroup,
+    mac,
+    ...(bridge.mtuBytes === undefined ? {} : { mtuBytes: bridge.mtuBytes }),
+  };
   const steps: Step[] = link
     ? []
     : [{ do: 'createBridge', in: 'node', name, mac, mtuBytes: bridge.mtuBytes, group: linkGroup }];

@@ -13,6 +13,8 @@ import type { ObservedLink } from './observed.ts';
 
 /** IFLA_GROUP of every link that we make ("podl"). */
 export const linkGroup = 0x706f646c;
+/** IFLA_GROUP of links that go, several at a time ("podx"). One that a crash left there is taken away by who finds it, or back. */
+export const leavingGroup = 0x706f6478;
 /** rtm_protocol and FRA_PROTOCOL of every route and rule that we make; no routing daemon in rt_protos has it. */
 export const routeProtocol = 149;
 /** Filters of ours at the ingress of a port have this priority and handle. */
@@ -25,7 +27,7 @@ export const tableBase = 0x20000000;
 
 export const isOurTable = (table: number): boolean => table >= tableBase && table < tableBase * 2;
 
-export const isOurs = (link: ObservedLink): boolean => link.group === linkGroup;
+export const isOurs = ({ group }: ObservedLink): boolean => group === linkGroup || group === leavingGroup;
 
 export function podMark(podUid: string, key: string): string {
   const mark = `podloom pod ${podUid} ${key}`;
