@@ -3,7 +3,7 @@ import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { PodConfig } from '@podloom/api';
-import type { ClusterRole, CustomResourceDefinition, Pod } from '@podloom/kube';
+import type { ClusterRole, CustomResourceDefinition, Node, Pod } from '@podloom/kube';
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
 import { removeChart } from '../../tools/deploy.ts';
 import { type Commands, chart, commandsFor, manifest, namespace } from './installed.ts';
@@ -17,7 +17,8 @@ let cluster: Commands;
 let image: ProductImage;
 let olderChart: string;
 
-const eventually = (check: () => Promise<void>): Promise<void> => vi.waitFor(check, { timeout: 90_000, interval: 200 });
+const eventually = (check: () => Promise<void>): Promise<void> =>
+  vi.waitFor(check, { timeout: 300_000, interval: 200 });
 const list = async <T>(...args: string[]): Promise<T[]> => (await cluster.get<{ items: T[] }>(...args)).items;
 const samples = (): Promise<Pod[]> => list<Pod>('pods', '-n', mine, '-l', 'podconfig=sample');
 const podConfig = (): Promise<PodConfig> => cluster.get<PodConfig>('podconfig/sample', '-n', mine);
@@ -52,7 +53,7 @@ async function install(folder: string): Promise<void> {
     '--set',
     one,
   ]);
-  const place = ['-n', namespace, '--create-namespace', '--take-ownership', '--wait', '--timeout=3m'];
+  const place = ['-n', namespace, '--create-namespace', '--take-ownership', '--wait', '--timeout=10m'];
   const { code, stderr } = await cluster.helm(['upgrade', '--install', 'podloom', folder, ...place, ...sets]);
   expect(stderr).not.toMatch(/error/i);
   expect(code).toBe(0);
@@ -68,25 +69,23 @@ describe.skipIf(inject('clusterName') === '')('an installation', () => {
   });
   afterAll(async () => {
     if (olderChart) await rm(olderChart, { recursive: true, force: true });
-    await cluster?.kubectl(['delete', 'namespace', mine, '--ignore-not-found', '--timeout=90s']);
+    await cluster?.kubectl(['delete', 'namespace', mine, '--ignore-not-found', '--timeout=600s']);
   });
 
   let before: { readonly uids: (string | undefined)[]; readonly links: string[][]; readonly onNode: string[] };
 
   it('runs one agent a node and two operators, of which one leads', async () => {
-    const nodes = await list('nodes');
-    const agents = await list<Pod>('pods', '-n', namespace, '-l', 'app.kubernetes.io/component=agent');
-    expect(new Set(agents.map(({ spec }) => spec?.nodeName)).size).toBe(nodes.length);
-    expect(await list<Pod>('pods', '-n', namespace, '-l', 'app.kubernetes.io/component=operator')).toHaveLength(2);
-    const holder = await cluster.kube([
-      'get',
-      'lease/podloom-operator',
-      '-n',
-      namespace,
-      '-o',
-      'jsonpath={.spec.holderIdentity}',
-    ]);
-    expect(holder).toMatch(/^podloom-operator-/);
+    const nodes = await list<Node>('nodes');
+    const lease = ['get', 'lease/podloom-operator', '-n', namespace, '-o', 'jsonpath={.spec.holderIdentity}'];
+    // Those of an installation before may still be on their way out, and a leader is found after its pod is ready.
+    await eventually(async () => {
+      const agents = await list<Pod>('pods', '-n', namespace, '-l', 'app.kubernetes.io/component=agent');
+      expect(agents.map(({ spec }) => spec?.nodeName ?? '').toSorted()).toEqual(
+        nodes.map(({ metadata }) => metadata.name ?? '').toSorted(),
+      );
+      expect(await list<Pod>('pods', '-n', namespace, '-l', 'app.kubernetes.io/component=operator')).toHaveLength(2);
+      expect(await cluster.kube(lease)).toMatch(/^podloom-operator-/);
+    });
   });
 
   it('gathers the roles of all kinds for tenants', async () => {
@@ -164,7 +163,7 @@ describe.skipIf(inject('clusterName') === '')('an installation', () => {
         },
       }),
     );
-    await cluster.kube(['wait', 'pod/node', '-n', mine, '--for=condition=Ready', '--timeout=60s']);
+    await cluster.kube(['wait', 'pod/node', '-n', mine, '--for=condition=Ready', '--timeout=300s']);
     const onNode = await oursOnNode();
     expect(onNode.join()).toContain('lifebr0');
     expect(onNode.filter((link) => link.includes(' hlife'))).toHaveLength(2);
@@ -191,8 +190,9 @@ describe.skipIf(inject('clusterName') === '')('an installation', () => {
   });
 
   it('goes back to the version before, kinds included, and no pod notices', async () => {
-    const { code, stderr } = await cluster.helm(['rollback', 'podloom', '-n', namespace, '--wait', '--timeout=3m']);
-    expect(stderr).toBe('');
+    const { code, stderr } = await cluster.helm(['rollback', 'podloom', '-n', namespace, '--wait', '--timeout=10m']);
+    // On a loaded machine it also says there that it was made to wait.
+    expect(stderr).not.toMatch(/error/i);
     expect(code).toBe(0);
     expect(await crdText()).toBe(oldText);
     await expectUntouched();
@@ -231,6 +231,6 @@ describe.skipIf(inject('clusterName') === '')('an installation', () => {
     for (const { metadata } of await samples()) {
       expect(await linksIn(metadata.name ?? '')).toEqual(['lo', 'eth0', expect.stringMatching(/^life\d+$/)]);
     }
-    await cluster.kube(['delete', 'podconfig/sample', '-n', mine, '--timeout=60s']);
+    await cluster.kube(['delete', 'podconfig/sample', '-n', mine, '--timeout=300s']);
   });
 });

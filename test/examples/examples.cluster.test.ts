@@ -16,10 +16,16 @@ const podsOf = async (namespace: string): Promise<PodItem[]> =>
   (await cluster.get<{ items: PodItem[] }>('pods', '-n', namespace)).items;
 const inPod = (namespace: string, pod: string, ...command: string[]): Promise<string> =>
   cluster.kube(['exec', '-n', namespace, pod, '--', ...command]);
-const eventually = (check: () => Promise<void>): Promise<void> => vi.waitFor(check, { timeout: 60_000, interval: 100 });
+const eventually = (check: () => Promise<void>): Promise<void> =>
+  vi.waitFor(check, { timeout: 300_000, interval: 100 });
+/** A first packet may be lost. */
+const reaches = (namespace: string, pod: string, address: string): Promise<void> =>
+  eventually(async () =>
+    expect(await inPod(namespace, pod, 'ping', '-c', '1', '-W', '5', address)).toContain('1 received'),
+  );
 const removed = (namespace: string): void =>
   onTestFinished(async () => {
-    await cluster.kubectl(['delete', 'namespace', namespace, '--ignore-not-found', '--wait', '--timeout=90s']);
+    await cluster.kubectl(['delete', 'namespace', namespace, '--ignore-not-found', '--wait', '--timeout=300s']);
   });
 
 /** The images that examples name are on the nodes of a private cluster only. */
@@ -55,7 +61,7 @@ describe.skipIf(inject('clusterName') === '')('the examples', () => {
       expect(new Set(addresses).size).toBe(2);
       for (const { metadata } of pods) {
         for (const address of [...addresses, `${range}.1`]) {
-          expect(await inPod(namespace, metadata.name, 'ping', '-c', '1', '-W', '5', address)).toContain('1 received');
+          await reaches(namespace, metadata.name, address);
         }
       }
     }
@@ -112,9 +118,7 @@ describe.skipIf(inject('clusterName') === '')('the examples', () => {
     const [first, second] = await podsOf(namespace);
     const shown = await inPod(namespace, second?.metadata.name ?? '', 'ip', '-4', '-o', 'address', 'show', 'backend');
     const address = /inet ([\d.]+)/.exec(shown)?.[1] ?? '';
-    expect(await inPod(namespace, first?.metadata.name ?? '', 'ping', '-c', '1', '-W', '5', address)).toContain(
-      '1 received',
-    );
+    await reaches(namespace, first?.metadata.name ?? '', address);
     await reader.next('delete -f');
     expect(reader.left).toEqual([]);
   });

@@ -69,7 +69,9 @@ export async function runMachine(settings: MachineSettings): Promise<MachineRun>
     });
     children.push(machine);
     const log = collect(machine);
-    const [code, signal] = (await once(machine, 'exit')) as [number | null, string | null];
+    // With the ends of its lines: what was said last may come after the exit.
+    const [code, signal] = (await once(machine, 'close')) as [number | null, string | null];
+    await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
     const console = log();
     const trouble = troubleOf(console, code, signal, settings.seconds);
     return { console, result: Buffer.concat(result).toString(), ...(trouble === undefined ? {} : { trouble }) };
@@ -143,7 +145,7 @@ async function line(path: string, onData: (chunk: Buffer) => void): Promise<Serv
 
 /** virtiofsd says nothing when it is ready; its socket is the sign. */
 async function exists(path: string, child: ChildProcess, log: () => string): Promise<void> {
-  for (let tries = 0; tries < 200; tries += 1) {
+  for (let tries = 0; tries < 4_800; tries += 1) {
     if (existsSync(path)) return;
     if (child.exitCode !== null) break;
     await new Promise((resolve) => setTimeout(resolve, 25));

@@ -14,13 +14,13 @@ const usage = `node test/kernel/run.ts [--files PATTERN...] [--json PATH] [--sec
 
   --files    Run only test files whose path contains one of these. All of the tier by default.
   --json     Write the results there, in the format of vitest's JSON reporter.
-  --seconds  Give up after that many seconds (default 1200).`;
+  --seconds  Give up after that many seconds (default 3600).`;
 
 const { values, positionals } = parseArgs({
   options: {
     files: { type: 'string', multiple: true, default: [] },
     json: { type: 'string' },
-    seconds: { type: 'string', default: '1200' },
+    seconds: { type: 'string', default: '3600' },
     help: { type: 'boolean', default: false },
   },
   allowPositionals: true,

@@ -26,7 +26,7 @@ async function runningPod() {
     await client.close();
   });
   const isRunning = async () => expect((await client.get(pods, name)).status?.phase).toBe('Running');
-  await vi.waitFor(isRunning, { timeout: 60_000, interval: 200 });
+  await vi.waitFor(isRunning, { timeout: 300_000, interval: 200 });
   return { client, name };
 }
 
@@ -47,7 +47,7 @@ it('reads and follows the log', async () => {
   let seen = '';
   for await (const text of client.logs(name, { follow: true })) {
     seen += text;
-    if (seen.includes('ready')) break;
+    if (seen.includes('ready\n')) break;
   }
   expect(seen).toBe('añ→𝄞\nready\n');
 });

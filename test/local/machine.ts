@@ -29,18 +29,27 @@ export interface Machine {
   files: Record<string, string[]>;
 }
 
-export function observeMachine(): Machine {
+/** Without what other clusters and other tests of ours have here at the same time; `clusters` are those that must leave nothing. */
+export function observeMachine(clusters: readonly string[]): Machine {
+  const isOthers = (line: string): boolean =>
+    [...line.matchAll(/\b(?:pl|podloom)-([a-z0-9]+)/g)].some(([, name = '']) => !clusters.includes(name));
+  const apart = (found: string[]): string[] => found.filter((line) => !isOthers(line));
   return {
-    mounts: lines(readFileSync('/proc/self/mounts', 'utf8')),
-    links: lines(print('ip', '-oneline', 'link')).map((line) => line.split(' ')[1] ?? ''),
-    addresses: lines(print('ip', '-oneline', 'address')).map((line) => line.split(/\s+/).slice(1, 4).join(' ')),
-    routes: lines(print('ip', '-4', 'route', 'show', 'table', 'all')),
+    mounts: apart(lines(readFileSync('/proc/self/mounts', 'utf8'))),
+    links: apart(lines(print('ip', '-oneline', 'link'))).map((line) => line.split(' ')[1] ?? ''),
+    addresses: apart(lines(print('ip', '-oneline', 'address'))).map((line) => line.split(/\s+/).slice(1, 4).join(' ')),
+    routes: apart(lines(print('ip', '-4', 'route', 'show', 'table', 'all'))),
     rules: print('nft', 'list', 'ruleset'),
     sysctls: Object.fromEntries(sysctls.map((name) => [name, readIfThere(`/proc/sys/${name}`)])),
-    namespaces: list('/run/netns'),
-    groups: cgroups('/sys/fs/cgroup'),
-    files: Object.fromEntries(folders.map((folder) => [folder, list(folder)])),
+    namespaces: apart(list('/run/netns')),
+    groups: apart(cgroups('/sys/fs/cgroup')),
+    files: Object.fromEntries(folders.map((folder) => [folder, apart(list(folder))])),
   };
+}
+
+/** One that is dead and waits for its parent to notice is not. */
+export function isAlive(pid: number): boolean {
+  return readIfThere(`/proc/${pid}/cmdline`) !== '';
 }
 
 /** Pids of all processes of a cluster: the same that a user would look for, by control group or by command line. */

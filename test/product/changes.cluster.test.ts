@@ -27,7 +27,8 @@ describe.skipIf(!isPrivate)('while pods run', () => {
       expect(await scene.links('one')).toMatchObject([{ addresses: [expect.stringMatching(/^172\.30\.3\.\d+\/24$/)] }]);
       expect(await scene.links('other')).toHaveLength(1);
     });
-    expect((await scene.ready('podconfig/chosen')).status?.phase).toBe('configured');
+    // It was ready before, too, with no pods.
+    await eventually(async () => expect((await scene.ready('podconfig/chosen')).status?.phase).toBe('configured'));
 
     await scene.kube('label', 'pod', 'one', 'podconfig-');
     await scene.kube('label', 'pod', 'other', 'podconfig=another', '--overwrite');
@@ -38,7 +39,7 @@ describe.skipIf(!isPrivate)('while pods run', () => {
       expect(await scene.kube('get', 'podnetworks', '--output=name')).toBe('');
     });
     expect(await scene.lives()).toEqual(lives);
-    await scene.kube('delete', 'podconfig', 'chosen', '--timeout=60s');
+    await scene.kube('delete', 'podconfig', 'chosen', '--timeout=300s');
     await scene.clean();
   });
 
@@ -70,9 +71,9 @@ describe.skipIf(!isPrivate)('while pods run', () => {
       for (const { name } of await scene.links('one')) names.add(name);
     }
     expect(names.size).toBe(2);
-    expect(await world.ours()).toEqual([]);
+    await eventually(async () => expect(await world.ours()).toEqual([]));
     expect(await scene.lives()).toEqual(lives);
-    await scene.kube('delete', 'podconfig', 'living', '--timeout=60s');
+    await scene.kube('delete', 'podconfig', 'living', '--timeout=300s');
     await scene.clean();
   });
 
@@ -132,15 +133,15 @@ describe.skipIf(!isPrivate)('while pods run', () => {
     });
     expect(await scene.condition('podconfig/mine', 'Ready')).toMatchObject({ status: 'True' });
 
-    await scene.kube('delete', 'podconfig', 'mine', '--timeout=60s');
+    await scene.kube('delete', 'podconfig', 'mine', '--timeout=300s');
     await scene.ready('additionalnetwork/rival');
     expect(await scene.links('one')).toMatchObject([
       { addresses: ['172.30.7.2/24'] },
       { addresses: ['172.30.6.9/28', 'fd00:30:6::9/64'] },
     ]);
-    expect(await scene.condition('additionalnetwork/rival', 'Conflict')).toBeUndefined();
+    await eventually(async () => expect(await scene.condition('additionalnetwork/rival', 'Conflict')).toBeUndefined());
     expect(await scene.lives()).toEqual(lives);
-    await scene.kube('delete', 'additionalnetwork/rival', 'podnetworkconfig/mine', '--timeout=60s');
+    await scene.kube('delete', 'additionalnetwork/rival', 'podnetworkconfig/mine', '--timeout=300s');
     await scene.clean();
     expect(await scene.inPod('one', 'ip', 'route')).not.toContain('198.51.100.0');
   });
@@ -172,7 +173,7 @@ describe.skipIf(!isPrivate)('while pods run', () => {
     await scene.apply(primaryNetwork('faster', { ...spec, mtuBytes: 1300, txQueueLength: 77 }));
     await eventually(async () => expect(await look()).toMatch(/ mtu 1300 /));
     await eventually(async () => expect(await look()).not.toContain('203.0.113.0'));
-    await scene.kube('delete', 'primarynetwork', 'faster', '--timeout=60s');
+    await scene.kube('delete', 'primarynetwork', 'faster', '--timeout=300s');
     expect(await look()).toBe(before);
 
     await scene.apply(primaryNetwork('amiss', { ...spec, interfaceName: 'eth9' }));
@@ -183,7 +184,7 @@ describe.skipIf(!isPrivate)('while pods run', () => {
         message: expect.stringContaining('eth9') as string,
       }),
     );
-    await scene.kube('delete', 'primarynetwork', 'amiss', '--timeout=60s');
+    await scene.kube('delete', 'primarynetwork', 'amiss', '--timeout=300s');
     expect(await scene.lives()).toEqual(lives);
     await scene.clean();
   });
@@ -213,7 +214,7 @@ describe.skipIf(!isPrivate)('while pods run', () => {
     expect(new Set(found).size).toBe(2);
     for (const address of found) expect(address).toMatch(/^172\.30\.8\.[2-6]\/29$/);
     expect(await scene.lives()).toEqual(lives);
-    await scene.kube('delete', 'podconfig', 'small', '--timeout=60s');
+    await scene.kube('delete', 'podconfig', 'small', '--timeout=300s');
     await scene.clean();
   });
 });

@@ -7,6 +7,7 @@ import { isPrivate, openWorld, type World } from './world.ts';
 
 let world: World;
 
+const patience = '--timeout=300s';
 const partsOf = async (component: string): Promise<Pod[]> =>
   (
     await world.get<{ items: Pod[] }>(
@@ -16,8 +17,11 @@ const partsOf = async (component: string): Promise<Pod[]> =>
       `--selector=app.kubernetes.io/component=${component}`,
     )
   ).items;
+/** Without those that are on their way out, whose processes may be gone. */
+const livingPartsOf = async (component: string): Promise<Pod[]> =>
+  (await partsOf(component)).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
 const agentOn = async (node: string): Promise<Pod[]> =>
-  (await partsOf('agent')).filter(({ spec }) => spec.nodeName === node);
+  (await livingPartsOf('agent')).filter(({ spec }) => spec.nodeName === node);
 const patchAgents = (nodeSelector: object | null): Promise<string> =>
   world.kube([
     'patch',
@@ -29,8 +33,8 @@ const patchAgents = (nodeSelector: object | null): Promise<string> =>
     `--patch=${JSON.stringify({ spec: { template: { spec: { nodeSelector } } } })}`,
   ]);
 const allReady = async (): Promise<void> => {
-  await world.kube(['rollout', 'status', 'daemonset/podloom-agent', '-n', systemNamespace, '--timeout=120s']);
-  await world.kube(['rollout', 'status', 'deployment/podloom-operator', '-n', systemNamespace, '--timeout=120s']);
+  await world.kube(['rollout', 'status', 'daemonset/podloom-agent', '-n', systemNamespace, patience]);
+  await world.kube(['rollout', 'status', 'deployment/podloom-operator', '-n', systemNamespace, patience]);
 };
 
 describe.skipIf(!isPrivate)('when our own processes fail', () => {
@@ -46,7 +50,7 @@ describe.skipIf(!isPrivate)('when our own processes fail', () => {
     const lives = await scene.lives();
     const first = { name: 'x0', master: 'xbr0', cidr: '172.30.13.0/24' };
     const second = { name: 'x1', master: 'xbr1', cidr: '172.30.14.0/24' };
-    const strike = world.aim(await agentOn('n1'));
+    const strike = await eventually(async () => world.aim(await agentOn('n1')));
     await scene.apply(podConfig('tough', first));
     strike();
     await scene.ready('podconfig/tough');
@@ -68,7 +72,7 @@ describe.skipIf(!isPrivate)('when our own processes fail', () => {
     expect(await scene.links('one')).toMatchObject([link, { addresses: ['172.30.14.2/24'] }]);
 
     await Promise.all([
-      scene.kube('delete', 'podconfig', 'tough', '--timeout=90s'),
+      scene.kube('delete', 'podconfig', 'tough', patience),
       eventually(async () => world.aim(await agentOn('n1'))()),
     ]);
     await scene.clean();
@@ -100,7 +104,7 @@ describe.skipIf(!isPrivate)('when our own processes fail', () => {
     );
     expect(await scene.links('one')).toEqual(links);
     await patchAgents(null);
-    await scene.kube('wait', 'podconfig/patient', '--for=delete', '--timeout=90s');
+    await scene.kube('wait', 'podconfig/patient', '--for=delete', patience);
     await scene.clean();
     expect(await scene.lives()).toEqual(lives);
   });
@@ -122,7 +126,7 @@ describe.skipIf(!isPrivate)('when our own processes fail', () => {
     });
     await scene.running(count);
     const lives = await scene.lives();
-    const strike = world.aim(await partsOf('operator'));
+    const strike = await eventually(async () => world.aim(await livingPartsOf('operator')));
     await scene.apply(podConfig('many', { name: 'z0', master: 'zbr0', cidr: '172.30.16.0/24' }));
     strike();
     const { status } = await scene.ready('podconfig/many');
@@ -139,7 +143,7 @@ describe.skipIf(!isPrivate)('when our own processes fail', () => {
       systemNamespace,
       '--output=jsonpath={.spec.holderIdentity}',
     ]);
-    const leader = (await partsOf('operator')).find(({ metadata }) => holder.includes(metadata.name));
+    const leader = (await livingPartsOf('operator')).find(({ metadata }) => holder.includes(metadata.name));
     await scene.kube('delete', 'podconfig', 'many', '--wait=false');
     await scene.kube(
       'delete',
@@ -150,9 +154,11 @@ describe.skipIf(!isPrivate)('when our own processes fail', () => {
       '--grace-period=0',
       '--force',
     );
-    await scene.kube('wait', 'podconfig/many', '--for=delete', '--timeout=90s');
-    expect(await world.ours()).toEqual([]);
-    expect(await scene.kube('get', 'podnetworks', '--output=name')).toBe('');
+    await scene.kube('wait', 'podconfig/many', '--for=delete', patience);
+    await eventually(async () => {
+      expect(await world.ours()).toEqual([]);
+      expect(await scene.kube('get', 'podnetworks', '--output=name')).toBe('');
+    });
     expect(await scene.lives()).toEqual(lives);
   });
 
@@ -200,7 +206,7 @@ describe.skipIf(!isPrivate)('when our own processes fail', () => {
       }),
     );
     await world.kube(['delete', 'node', 'podloom-ghost']);
-    await scene.kube('wait', 'podconfig/gone', '--for=delete', '--timeout=60s');
+    await scene.kube('wait', 'podconfig/gone', '--for=delete', patience);
     await eventually(async () => expect(await scene.kube('get', 'podnetworks,ippools', '--output=name')).toBe(''));
   });
 });

@@ -7,6 +7,7 @@ interface Named {
     readonly uid: string;
     readonly creationTimestamp: string;
     readonly generation?: number;
+    readonly deletionTimestamp?: string;
   };
 }
 

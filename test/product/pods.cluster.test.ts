@@ -25,7 +25,7 @@ describe.skipIf(!isPrivate)('a pod with networks', () => {
       expect(found?.status.containerStatuses).toMatchObject([{ restartCount: 1, ready: true }]);
     });
     expect(await scene.links('one')).toEqual(before);
-    expect(await scene.inPod('one', 'ping', '-c', '1', '-W', '5', '172.30.9.1')).toContain('1 received');
+    await scene.reaches('one', '172.30.9.1');
     await scene.apply(
       podConfig(
         'kept',
@@ -45,7 +45,7 @@ describe.skipIf(!isPrivate)('a pod with networks', () => {
         status,
       ),
     );
-    await scene.kube('delete', 'podconfig', 'kept', '--timeout=60s');
+    await scene.kube('delete', 'podconfig', 'kept', '--timeout=300s');
     await scene.clean();
   });
 
@@ -56,7 +56,7 @@ describe.skipIf(!isPrivate)('a pod with networks', () => {
     await scene.apply(podConfig('again', { name: 'g0', master: 'gbr0', cidr: '172.30.10.0/24' }));
     await scene.ready('podconfig/again');
     const [oldLink] = await scene.links('one');
-    await scene.kube('delete', 'pod', 'one', '--wait', '--timeout=60s');
+    await scene.kube('delete', 'pod', 'one', '--wait', '--timeout=300s');
     const [young] = await scene.start(pod('one', labels, 'n2'));
     expect(young?.metadata.uid).not.toBe(old?.metadata.uid);
     await eventually(async () => {
@@ -70,7 +70,7 @@ describe.skipIf(!isPrivate)('a pod with networks', () => {
     });
     await eventually(async () => expect((await world.ours()).filter((line) => line.startsWith('n1 '))).toEqual([]));
     await scene.ready('podconfig/again');
-    await scene.kube('delete', 'podconfig', 'again', '--timeout=60s');
+    await scene.kube('delete', 'podconfig', 'again', '--timeout=300s');
     await scene.clean();
   });
 
@@ -81,7 +81,7 @@ describe.skipIf(!isPrivate)('a pod with networks', () => {
     await scene.ready('podconfig/brief');
     await Promise.all([
       scene.kube('delete', 'pod', 'one', '--grace-period=0', '--force', '--wait=false'),
-      scene.kube('delete', 'podconfig', 'brief', '--timeout=60s'),
+      scene.kube('delete', 'podconfig', 'brief', '--timeout=300s'),
     ]);
     await scene.clean();
     expect((await scene.pods()).map(({ metadata }) => metadata.name)).toEqual(['two']);
@@ -108,8 +108,8 @@ describe.skipIf(!isPrivate)('a pod with networks', () => {
         podConfigurations: [],
       });
     });
-    expect(await scene.kube('get', 'ippools')).toMatch(/172\.30\.18\.0\/24 .* 0 +\d+ /);
-    await scene.kube('delete', 'podconfig', 'work', '--timeout=60s');
+    await eventually(async () => expect(await scene.kube('get', 'ippools')).toMatch(/172\.30\.18\.0\/24 .* 0 +\d+ /));
+    await scene.kube('delete', 'podconfig', 'work', '--timeout=300s');
     await eventually(async () => expect(await scene.kube('get', 'podnetworks,ippools', '--output=name')).toBe(''));
   });
 
@@ -128,7 +128,7 @@ describe.skipIf(!isPrivate)('a pod with networks', () => {
       gateway: (await world.onNode('n1', 'ip', '-o', 'address', 'show', 'dev', 'dbr0')).includes('172.30.12.1/24'),
       answer: (await scene.inPod('one', 'ping', '-c', '1', '-W', '1', '172.30.12.1')).includes('1 received'),
     });
-    const good = await state();
+    const good = await eventually(state);
     expect(good).toMatchObject({ port: true, gateway: true, answer: true });
     const hands: [string, () => Promise<string>][] = [
       ['link deleted', () => world.asRootIn(network, 'ip', 'link', 'delete', name)],
@@ -147,7 +147,7 @@ describe.skipIf(!isPrivate)('a pod with networks', () => {
       expect(events).toMatch(/DriftRepaired .*Changed by someone else; mended by: /);
     });
     expect(await scene.lives()).toEqual(lives);
-    await scene.kube('delete', 'podconfig', 'firm', '--timeout=60s');
+    await scene.kube('delete', 'podconfig', 'firm', '--timeout=300s');
     await scene.clean();
   });
 });

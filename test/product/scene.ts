@@ -5,7 +5,7 @@ import type { Nodes } from './nodes.ts';
 import type { Condition, Pod, PodNetwork, Source } from './objects.ts';
 
 /** Facts come within seconds; on a machine that does much else, within many. */
-export const eventually = <T>(check: () => Promise<T>, timeout = 60_000): Promise<T> =>
+export const eventually = <T>(check: () => Promise<T>, timeout = 300_000): Promise<T> =>
   vi.waitFor(check, { timeout, interval: 100 });
 
 /** A link in a pod, besides the cluster's own. */
@@ -37,6 +37,8 @@ export interface Scene {
   start(...pods: object[]): Promise<Pod[]>;
   running(count: number): Promise<Pod[]>;
   inPod(pod: string, ...command: string[]): Promise<string>;
+  /** Returns when the address has answered the pod: a first packet may be lost. */
+  reaches(pod: string, address: string): Promise<void>;
   /** Ends the pod's container from within. */
   endContainer(pod: string): Promise<void>;
   links(pod: string): Promise<Link[]>;
@@ -80,8 +82,12 @@ export async function openScene(commands: Commands, nodes: Nodes, name: string):
         const up = found.filter(({ status }) => status.containerStatuses?.every(({ ready }) => ready) ?? false);
         expect(up).toHaveLength(count);
         return up;
-      }, 120_000),
+      }),
     inPod: (pod, ...command) => kube('exec', pod, '--', ...command),
+    reaches: (pod, address) =>
+      eventually(async () =>
+        expect(await scene.inPod(pod, 'ping', '-c', '1', '-W', '5', address)).toContain('1 received'),
+      ),
     async endContainer(pod) {
       const { code, stderr } = await commands.kubectl(['-n', namespace, 'exec', pod, '--', 'sh', '-c', 'kill 1']);
       // With process 1 the shell goes, too: whether it can say that all went well is a race.

@@ -43,6 +43,7 @@ describe.skipIf(!isPrivate)('a PodConfig', () => {
   it('of the seed makes two pods with two networks each, that reach each other, and leaves nothing behind', async () => {
     const scene = await world.scene('seed');
     const { namespace } = scene;
+    await world.calm();
     const before = await Promise.all(world.names.map((node) => world.foreign(node)));
     await world.kube(['apply', '-n', namespace, '-f', '-'], seed);
     await scene.running(2);
@@ -74,14 +75,14 @@ describe.skipIf(!isPrivate)('a PodConfig', () => {
     expect(new Set(addresses).size).toBe(4);
     for (const { podName } of status?.podConfigurations ?? []) {
       for (const address of ['192.168.100.1', '192.168.99.1', ...addresses]) {
-        expect(await scene.inPod(podName, 'ping', '-c', '1', '-W', '5', address)).toContain('1 received');
+        await scene.reaches(podName, address);
       }
     }
     expect(await scene.kube('get', 'podnetworks')).toMatch(/pc0\d+,\s?pc1\d+ +True/);
     expect(await scene.kube('describe', 'pods')).toMatch(/podloom/);
     expect(await scene.lives()).toEqual(lives);
 
-    await scene.kube('delete', 'podconfig', 'podconfig-sample-a', '--timeout=60s');
+    await scene.kube('delete', 'podconfig', 'podconfig-sample-a', '--timeout=300s');
     await eventually(async () => expect(await scene.pods()).toEqual([]));
     await scene.clean();
     await eventually(async () =>
@@ -92,6 +93,7 @@ describe.skipIf(!isPrivate)('a PodConfig', () => {
   it('changes nothing of others on the node, neither while it is there nor afterwards', async () => {
     const scene = await world.scene('foreign');
     const [one] = await scene.start(pod('one', { podconfig: 'quiet' }));
+    await world.calm();
     const before = await world.foreign('n1');
     const inside = await scene.inPod('one', 'ip', 'route');
     await scene.apply(
@@ -102,13 +104,13 @@ describe.skipIf(!isPrivate)('a PodConfig', () => {
       ),
     );
     await scene.ready('podconfig/quiet');
-    expect(await world.foreign('n1')).toEqual(before);
+    await eventually(async () => expect(await world.foreign('n1')).toEqual(before));
     expect(await world.ours()).not.toEqual([]);
-    expect(await scene.inPod('one', 'ping', '-c', '1', '-W', '5', 'fd00:30:1::1')).toContain('1 received');
+    await scene.reaches('one', 'fd00:30:1::1');
 
-    await scene.kube('delete', 'podconfig', 'quiet', '--timeout=60s');
+    await scene.kube('delete', 'podconfig', 'quiet', '--timeout=300s');
     await scene.clean();
-    expect(await world.foreign('n1')).toEqual(before);
+    await eventually(async () => expect(await world.foreign('n1')).toEqual(before));
     expect(await scene.inPod('one', 'ip', 'route')).toBe(inside);
     expect((await scene.pods()).map(({ metadata }) => metadata.uid)).toEqual([one?.metadata.uid]);
   });

@@ -3,11 +3,12 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { clusterLoad, clusterNames, clusterStatus, toolsImage } from '@podloom/local';
-import { inject } from 'vitest';
+import { expect, inject } from 'vitest';
 import { commandsFor, type Commands } from '../chart/installed.ts';
 import { ensureImage, ensureProduct } from '../chart/product.ts';
 import { openNodes, type Nodes } from './nodes.ts';
-import { openScene, type Scene } from './scene.ts';
+import type { Pod } from './objects.ts';
+import { eventually, openScene, type Scene } from './scene.ts';
 
 const root = join(import.meta.dirname, '../..');
 
@@ -15,6 +16,8 @@ export interface World extends Commands, Nodes {
   /** The real command line. */
   podloom(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }>;
   scene(name: string): Promise<Scene>;
+  /** Returns when no pod of the cluster is on its way in or out: only then can what others have on a node be compared. */
+  calm(): Promise<void>;
   /** Waits for the namespaces of all scenes: the next file finds the nodes as this one did. */
   end(): Promise<void>;
 }
@@ -23,6 +26,10 @@ const cluster = inject('clusterName') || (await clusterOf(inject('kubeconfig')))
 
 /** Looking at nodes needs a private cluster. */
 export const isPrivate = cluster !== '';
+
+const isMoving = ({ metadata, status }: Pod): boolean =>
+  metadata.deletionTimestamp !== undefined ||
+  (!['Succeeded', 'Failed'].includes(status.phase) && !status.containerStatuses?.every(({ ready }) => ready));
 
 async function clusterOf(kubeconfig: string): Promise<string> {
   const text = readFileSync(kubeconfig, 'utf8');
@@ -53,8 +60,15 @@ export async function openWorld(): Promise<World> {
           resolve({ code: error ? Number(error.code ?? 1) : 0, stdout, stderr }),
         );
       }),
+    calm: () =>
+      eventually(async () => {
+        const { items: namespaces } = await commands.get<{ items: { status: { phase: string } }[] }>('namespaces');
+        expect(namespaces.filter(({ status }) => status.phase !== 'Active')).toEqual([]);
+        const { items: pods } = await commands.get<{ items: Pod[] }>('pods', '--all-namespaces');
+        expect(pods.filter(isMoving)).toEqual([]);
+      }),
     async end() {
-      await commands.kube(['delete', 'namespace', '--selector=podloom-test=scene', '--wait', '--timeout=180s']);
+      await commands.kube(['delete', 'namespace', '--selector=podloom-test=scene', '--wait', '--timeout=600s']);
     },
     scene: (name) => openScene(commands, nodes, name),
   };
