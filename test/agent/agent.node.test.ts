@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import { type Agent, type World, linkNames, makeWorld, podInterface } from './world.ts';
 
 const forwarding = 3; // BR_STATE_FORWARDING
+const linkScope = 253; // RT_SCOPE_LINK
 
 let world: World;
 let agent: Agent;
@@ -272,6 +273,32 @@ describe('what someone changes by hand', () => {
     await eventually(() => expect(stable()).toEqual(before));
     await remove(name);
     await eventually(() => expect(linkNames(world.node)).not.toContain('pcbr0'));
+  });
+
+  it.each<[string, (pod: Netns, link: string) => void]>([
+    ['in the pod', (pod, link) => pod.address.delete({ link, address: '192.168.100.2/24' })],
+    ['on the node', (_, link) => world.node.link.set(`h${link}`, { up: false })],
+  ])('is mended also where it was changed right after something else was: %s', async (_, change) => {
+    agent = world.startAgent();
+    const { name, network } = await attached(2);
+    const pod = world.runtime.netns(name);
+    const { name: link, hostName } = names(network);
+    const isWhole = (): void => {
+      expect(addressesOf(pod, link).toSorted()).toEqual(['192.168.100.2/24', 'fd00:100::2/64']);
+      expect(world.node.link.get(hostName)).toMatchObject({ up: true, master: world.node.link.get('pcbr0').index });
+    };
+    // What the kernel does with a new link by itself is over when it has its last address.
+    await eventually(() => expect(pod.address.list({ link }).map(({ scope }) => scope)).toContain(linkScope));
+    await eventually(isWhole);
+    const replace = world.node.fdb.replace.bind(world.node.fdb);
+    using last = vi.spyOn(world.node.fdb, 'replace').mockImplementationOnce((entry) => {
+      replace(entry); // the last step of mending a port
+      change(pod, link);
+    });
+    world.node.link.set(hostName, { master: 0 });
+    await eventually(() => expect(last).toHaveBeenCalled());
+    await eventually(isWhole);
+    await remove(name);
   });
 
   it('shows as an Event of the pod and of its PodNetwork', async () => {

@@ -59,8 +59,8 @@ export interface NodeView {
   touchRouting(): void;
   /** Everything may have changed. */
   touchAll(): void;
-  /** After steps of our own: reads what they were about. That it is otherwise than it was is no news. */
-  settle(steps: Touched): void;
+  /** Steps of our own were about this. It is news as well: meanwhile someone else may have changed the same, and only another look can tell. */
+  touchedBy(steps: Touched): void;
   /** Reads what was touched, and tells what is otherwise than when this was last asked. */
   news(): NodeChanges;
 }
@@ -122,11 +122,9 @@ export function nodeView(netns: Netns): NodeView {
   }
 
   return {
-    settle(steps) {
-      gather();
+    touchedBy(steps) {
       for (const link of steps.touched) touched.add(link);
       isRoutingTouched ||= steps.routingTouched;
-      refresh();
     },
     news() {
       gather();

@@ -49,7 +49,7 @@ export function tidyNode(networks: readonly PodNetwork[], { netns, view, log }: 
   const steps = planNode({ ...desired, bridges }, seen);
   if (steps.length === 0) return;
   const outcome = applySteps(steps, { node: netns });
-  view.settle(outcome);
+  view.touchedBy(outcome);
   const { errors } = outcome;
   log.info({ steps: steps.length, failed: errors.length }, 'Tidied the node');
   if (errors.length > 0) throw errors[0];

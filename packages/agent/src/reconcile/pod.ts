@@ -13,7 +13,14 @@ import {
   retryAfter,
 } from '@podloom/kube';
 import { type Netns, isNetlinkError } from '@podloom/netlink';
-import { type LinkNames, type PodPlan, type Step, chooseNames, planPod } from '@podloom/network';
+import {
+  type LinkNames,
+  type ObservedNamespace,
+  type PodPlan,
+  type Step,
+  chooseNames,
+  planPod,
+} from '@podloom/network';
 import { type Outcome, applySteps } from '../apply/run.ts';
 import { describeFailure } from '../apply/step.ts';
 import type { PodFinder, PodProcess } from '../cri/finder.ts';
@@ -106,8 +113,11 @@ function attach(network: PodNetwork, process: PodProcess | undefined, deps: PodD
   const drift = isNew ? undefined : driftIn({ key, network, old, steps: plan.steps, guard: deps.guard });
   const steps = drift?.hold ? plan.steps.filter((step) => !drift.steps.includes(step)) : plan.steps;
   const outcome = applySteps(steps, { node, pod: pod?.netns });
-  view.settle(outcome); // at once, so that the echo of our own steps finds nothing new
-  if (pod) deps.served.remember(key, () => JSON.stringify(observePod(pod.netns, spec, before)));
+  view.touchedBy(outcome);
+  if (pod) {
+    const look = (): string => JSON.stringify(observePod(pod.netns, spec, before));
+    deps.served.remember(key, look, asWeKnowIt(observed.pod, steps, outcome, look));
+  }
   if (drift) warn(network, drift.hold ? 'Drift' : 'DriftRepaired', drift.message, deps);
   if (steps.some((step) => step.do === 'deleteLink')) deps.tidy();
 
@@ -124,6 +134,20 @@ function attach(network: PodNetwork, process: PodProcess | undefined, deps: PodD
     error: [...outcome.failed.values(), ...outcome.errors][0],
     retryAfterMs: drift?.retryAfterMs,
   };
+}
+
+/**
+ * The pod as nobody needs to look at it again. What was seen and needed no step is. After steps of ours it is not: someone else may have changed something
+ * meanwhile, so their echo leads to one more look. But what failed is tried again later, and its own traces must not make that at once.
+ */
+function asWeKnowIt(
+  seen: ObservedNamespace | undefined,
+  steps: readonly Step[],
+  { failed, errors }: Outcome,
+  look: () => string,
+): string | undefined {
+  if (steps.length === 0) return JSON.stringify(seen);
+  return failed.size + errors.length > 0 ? look() : undefined;
 }
 
 /** The pod's namespace, where it runs. */
@@ -213,7 +237,7 @@ export function releasePod(
       const spec = { podUid: pod.podUid, interfaces: [], primary: undefined };
       const observed = { node: deps.view.current(), pod: observePod(pod.netns, spec, before) };
       const plan = planPod({ namespace: namespace ?? '', spec, names: new Map(), primaryBefore: before }, observed);
-      deps.view.settle(applySteps(plan.steps, { node: deps.node, pod: pod.netns }));
+      deps.view.touchedBy(applySteps(plan.steps, { node: deps.node, pod: pod.netns }));
       log.info({ pod: key }, 'Restored the primary link of a Pod');
     }
     deps.served.close(key);

@@ -12,17 +12,17 @@ export interface ServedPod {
   readonly hearsRoutes: boolean;
   /** Looks at the pod as its PodNetwork needs it, and gives it back as a text that can be compared. */
   look?: () => string;
-  /** What was seen when it was last served. */
-  seen?: string;
+  /** How it is when all is well, where we know. */
+  seen?: string | undefined;
 }
 
 export interface ServedPods {
   get(key: ObjectKey): ServedPod | undefined;
   /** The pod's namespace, opened and listened to; opened anew where the sandbox is another. */
   ensure(key: ObjectKey, podUid: string, process: PodProcess, hearRoutes: boolean): ServedPod;
-  /** Remembers how the pod is now, after our own changes. */
-  remember(key: ObjectKey, look: () => string): void;
-  /** The pod is otherwise than it was when it was last served. The echo of our own changes is not. */
+  /** How to look at the pod, and how it is when all is well; undefined where that takes another look. */
+  remember(key: ObjectKey, look: () => string, seen: string | undefined): void;
+  /** The pod is, or may be, otherwise than it should be. */
   isOther(key: ObjectKey): boolean;
   close(key: ObjectKey): void;
   closeAll(): void;
@@ -62,13 +62,13 @@ export function servedPods(listening: Pick<Monitor<string>, 'add' | 'remove'>): 
       all.set(key, pod);
       return pod;
     },
-    remember(key, look) {
+    remember(key, look, seen) {
       const pod = all.get(key);
-      if (pod) Object.assign(pod, { look, seen: look() });
+      if (pod) Object.assign(pod, { look, seen });
     },
     isOther(key) {
       const pod = all.get(key);
-      return pod?.look === undefined || pod.look() !== pod.seen;
+      return pod?.look === undefined || pod.seen === undefined || pod.look() !== pod.seen;
     },
     close,
     closeAll() {
