@@ -3,7 +3,6 @@
  * conditionally over a few and use `goto` for the rest; the assembler refuses what would not fit.
  */
 import { Bug } from '@podloom/api';
-import { hashText } from '../../hash.ts';
 import type { Instruction } from '../step.ts';
 
 const codes = {
@@ -33,7 +32,26 @@ type Condition = 'ifEqual' | 'ifGreaterOrEqual' | 'ifGreaterThanX' | 'ifAnyBit';
 type Target = string | undefined;
 type Line =
   | { readonly label: string }
-  | { readonly op: Operation; readonly k: number; readonly yes: Target; readonly no: Target };
+  | { readonly op: Operation; readonly k: Constant; readonly yes: Target; readonly no: Target };
+
+/** A number, or the place of one in a list that is known later. */
+export type Constant = number | { readonly valueAt: number };
+
+/** A program whose values are not known yet. */
+export interface Template {
+  readonly instructions: readonly Instruction[];
+  /** Which instruction gets which value. */
+  readonly holes: readonly { readonly at: number; readonly valueAt: number }[];
+}
+
+export function fill({ instructions, holes }: Template, values: readonly number[]): Instruction[] {
+  const program = [...instructions];
+  for (const { at, valueAt } of holes) {
+    const [code, jt, jf] = program[at]!;
+    program[at] = [code, jt, jf, values[valueAt]! >>> 0];
+  }
+  return program;
+}
 
 export class Assembler {
   readonly #lines: Line[] = [];
@@ -55,7 +73,7 @@ export class Assembler {
     return this;
   }
 
-  jump(op: Condition, k: number, yes: Target, no?: Target): this {
+  jump(op: Condition, k: Constant, yes: Target, no?: Target): this {
     this.#lines.push({ op, k, yes, no });
     return this;
   }
@@ -65,7 +83,7 @@ export class Assembler {
     return this;
   }
 
-  assemble(): Instruction[] {
+  assemble(): Template {
     const places = new Map<string, number>();
     let next = 0;
     for (const line of this.#lines) {
@@ -73,7 +91,7 @@ export class Assembler {
       else next += 1;
     }
     const lines = this.#lines.flatMap((line) => ('label' in line ? [] : line));
-    return lines.map(({ op, k, yes, no }, at): Instruction => {
+    const instructions = lines.map(({ op, k, yes, no }, at): Instruction => {
       const distance = (target: Target): number => {
         const place = target === undefined ? at + 1 : places.get(target);
         if (place === undefined || place <= at) throw new Bug('FILTER_JUMP', `Filter jumps to ${target ?? 'nowhere'}`);
@@ -82,11 +100,24 @@ export class Assembler {
       if (op === 'goto') return [codes.goto, 0, 0, distance(yes)];
       const [jt, jf] = [distance(yes), distance(no)];
       if (jt > 255 || jf > 255) throw new Bug('FILTER_JUMP', 'Filter jumps too far');
-      return [codes[op], jt, jf, k >>> 0];
+      return [codes[op], jt, jf, typeof k === 'number' ? k >>> 0 : 0];
     });
+    const holes = lines.flatMap(({ k }, at) => (typeof k === 'number' ? [] : { at, valueAt: k.valueAt }));
+    return { instructions, holes };
   }
 }
 
-/** What an observed program is compared by; the agent makes it of the instructions that the kernel shows. */
-export const programDigest = (program: readonly Instruction[]): string =>
-  hashText(program.map((instruction) => instruction.join()).join(' '));
+/**
+ * What an observed program is compared by; the agent makes it of the instructions that the kernel shows. Two sums of 32 bits, because one is made with every
+ * look at a port.
+ */
+export function programDigest(program: readonly Instruction[]): string {
+  let [a, b] = [0x811c9dc5, 0x2545f491];
+  for (const [code, jt, jf, k] of program) {
+    const head = (code << 16) | (jt << 8) | jf;
+    a = Math.imul(Math.imul(a ^ head, 0x01000193) ^ k, 0x01000193);
+    b = Math.imul(Math.imul(b ^ k, 0x85ebca6b) ^ head, 0xc2b2ae35);
+    b ^= b >>> 15;
+  }
+  return `${program.length} ${a >>> 0} ${b >>> 0}`;
+}

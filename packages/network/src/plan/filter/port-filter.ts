@@ -8,7 +8,7 @@
  */
 import { type IpAddress, parseIp } from '@podloom/api';
 import type { Instruction } from '../step.ts';
-import { Assembler } from './assembler.ts';
+import { Assembler, type Constant, type Template, fill } from './assembler.ts';
 
 export interface PortFilterInput {
   /** MAC of the pod. */
@@ -42,25 +42,62 @@ const mldTypes = [130, 131, 132, 143];
 /** Headers that may hide another header. Encapsulating security (50) hides nothing that a receiver would take for ours. */
 const extensionHeaders = [0, 43, 44, 51, 60, 135, 139, 140];
 
+/**
+ * Programs for the same numbers of addresses differ in nothing but values: one is put together for each shape, and the values are filled in. A pod waits for
+ * its filter, and putting one together would be the longest part of its plan.
+ */
 export function portFilter(input: PortFilterInput): Instruction[] {
-  const asm = new Assembler();
   const addresses = input.addresses.map(parseIp);
   const gateways = input.gateways.map(parseIp);
+  const ips = [of(4, addresses), of(6, addresses), of(4, gateways), of(6, gateways)];
+  const broadcasts = (input.broadcasts ?? []).map((text) => Number(parseIp(text).value));
+  const values = [...macWords(input.mac), ...macWords(input.gatewayMac), ...ips.flat().flatMap(ipWords), ...broadcasts];
+  return fill(templateFor([...ips.map(({ length }) => length), broadcasts.length]), values);
+}
+
+/** How many: addresses of the pod and of the gateway, of both families each, and broadcast addresses. */
+type Shape = readonly number[];
+
+const templates = new Map<string, Template>();
+const mostTemplates = 64;
+
+function templateFor(shape: Shape): Template {
+  const key = shape.join();
+  const known = templates.get(key);
+  if (known) return known;
+  if (templates.size >= mostTemplates) templates.clear();
+  const made = templateOf(shape);
+  templates.set(key, made);
+  return made;
+}
+
+/** An address in words of 32 bits. */
+type Words = readonly Constant[];
+
+function templateOf([ip4 = 0, ip6 = 0, gateway4 = 0, gateway6 = 0, broadcast = 0]: Shape): Template {
+  let next = 0;
+  const value = (): Constant => ({ valueAt: next++ });
+  const some = (count: number, words: number): Words[] =>
+    Array.from({ length: count }, () => Array.from({ length: words }, value));
+  // In the order in which the values come.
+  const [mac, gatewayMac] = [some(1, 2)[0]!, some(1, 2)[0]!];
+  const [own4, own6] = [some(ip4, 1), some(ip6, 4)];
+  const [gateways4, gateways6] = [some(gateway4, 1), some(gateway6, 4)];
+  const broadcasts = some(broadcast, 1).flat();
+  const asm = new Assembler();
   const write = new Writer(asm);
 
   asm.op('ldWord', vlanTagPresent);
   write.require('ifEqual', 0);
-  write.requireMac(at.source, input.mac);
+  write.requireMac(at.source, mac);
 
   write.section(0x0800, () => {
     write.requireLength(34);
-    write.requireOneOf(at.ip4.source, of(4, addresses));
-    write.destinationRule(input.gatewayMac, at.ip4.destination, of(4, gateways), () => {
+    write.requireOneOf(at.ip4.source, own4);
+    write.destinationRule(gatewayMac, at.ip4.destination, gateways4, () => {
       asm.op('ldWord', at.ip4.destination);
       const fine = asm.newLabel();
-      for (const broadcast of [0xffffffff, ...(input.broadcasts ?? []).map((text) => Number(parseIp(text).value))]) {
-        write.gotoIf('ifEqual', broadcast, fine);
-      }
+      for (const one of [0xffffffff, ...broadcasts]) write.gotoIf('ifEqual', one, fine);
       asm.op('and', 0xf0000000);
       write.require('ifEqual', 0xe0000000);
       asm.label(fine);
@@ -80,8 +117,8 @@ export function portFilter(input: PortFilterInput): Instruction[] {
     write.require('ifEqual', 0x00010800);
     asm.op('ldHalf', at.arp.lengths);
     write.require('ifEqual', 0x0604);
-    write.requireMac(at.arp.senderMac, input.mac);
-    write.requireOneOf(at.arp.sender, [...of(4, addresses), { family: 4, value: 0n }]);
+    write.requireMac(at.arp.senderMac, mac);
+    write.requireOneOf(at.arp.sender, [...own4, [0]]);
     asm.op('return', pass);
   });
 
@@ -90,8 +127,8 @@ export function portFilter(input: PortFilterInput): Instruction[] {
     const known = asm.newLabel();
     const [upper, hopByHop, extension] = [asm.newLabel(), asm.newLabel(), asm.newLabel()];
     write.requireLength(54);
-    for (const address of of(6, addresses)) write.gotoIfAddress(at.ip6.source, address, known);
-    write.gotoIfAddress(at.ip6.source, { family: 6, value: 0n }, unspecified);
+    for (const address of own6) write.gotoIfAddress(at.ip6.source, address, known);
+    write.gotoIfAddress(at.ip6.source, [0, 0, 0, 0], unspecified);
     asm.op('return', drop);
 
     // An address that is being tested for duplicates has no source yet, and asks for itself only.
@@ -102,7 +139,7 @@ export function portFilter(input: PortFilterInput): Instruction[] {
     write.require('ifEqual', icmp6Type.neighbourSolicitation);
 
     asm.label(known);
-    write.destinationRule(input.gatewayMac, at.ip6.destination, of(6, gateways), () => {
+    write.destinationRule(gatewayMac, at.ip6.destination, gateways6, () => {
       asm.op('ldByte', at.ip6.destination);
       write.require('ifEqual', 0xff);
     });
@@ -142,13 +179,16 @@ export function portFilter(input: PortFilterInput): Instruction[] {
     write.dropIf('ifEqual', icmp6Type.redirect);
     write.passUnless('ifEqual', icmp6Type.neighbourAdvertisement);
     write.requireLength(78);
-    write.requireOneOf(at.ip6.icmpTarget, of(6, addresses));
+    write.requireOneOf(at.ip6.icmpTarget, own6);
     asm.op('return', pass);
   });
 
   asm.op('return', drop);
   return asm.assemble();
 }
+
+const ipWords = ({ family, value }: IpAddress): number[] =>
+  (family === 4 ? [0n] : [96n, 64n, 32n, 0n]).map((shift) => Number((value >> shift) & 0xffffffffn));
 
 const of = (family: 4 | 6, addresses: readonly IpAddress[]): IpAddress[] =>
   addresses.filter((address) => address.family === family);
@@ -162,33 +202,32 @@ class Writer {
     this.#asm = asm;
   }
 
-  #unless(test: Test, k: number, then: () => void): void {
+  #unless(test: Test, k: Constant, then: () => void): void {
     const over = this.#asm.newLabel();
     this.#asm.jump(test, k, over);
     then();
     this.#asm.label(over);
   }
 
-  #if(test: Test, k: number, then: () => void): void {
+  #if(test: Test, k: Constant, then: () => void): void {
     const over = this.#asm.newLabel();
     this.#asm.jump(test, k, undefined, over);
     then();
     this.#asm.label(over);
   }
 
-  require = (test: Test, k: number): void => this.#unless(test, k, () => this.#asm.op('return', drop));
-  dropIf = (test: Test, k: number): void => this.#if(test, k, () => this.#asm.op('return', drop));
-  passIf = (test: Test, k: number): void => this.#if(test, k, () => this.#asm.op('return', pass));
-  passUnless = (test: Test, k: number): void => this.#unless(test, k, () => this.#asm.op('return', pass));
-  gotoIf = (test: Test, k: number, label: string): void => this.#if(test, k, () => this.#asm.goto(label));
+  require = (test: Test, k: Constant): void => this.#unless(test, k, () => this.#asm.op('return', drop));
+  dropIf = (test: Test, k: Constant): void => this.#if(test, k, () => this.#asm.op('return', drop));
+  passIf = (test: Test, k: Constant): void => this.#if(test, k, () => this.#asm.op('return', pass));
+  passUnless = (test: Test, k: Constant): void => this.#unless(test, k, () => this.#asm.op('return', pass));
+  gotoIf = (test: Test, k: Constant, label: string): void => this.#if(test, k, () => this.#asm.goto(label));
 
   requireLength(bytes: number): void {
     this.#asm.op('ldLength');
     this.require('ifGreaterOrEqual', bytes);
   }
 
-  requireMac(offset: number, mac: string): void {
-    const [high, low] = macWords(mac);
+  requireMac(offset: number, [high = 0, low = 0]: Words): void {
     this.#asm.op('ldWord', offset);
     this.require('ifEqual', high);
     this.#asm.op('ldHalf', offset + 4);
@@ -204,27 +243,26 @@ class Writer {
   }
 
   /** Jumps where the address at this offset is the given one. */
-  gotoIfAddress(offset: number, { family, value }: IpAddress, label: string): void {
+  gotoIfAddress(offset: number, words: Words, label: string): void {
     const other = this.#asm.newLabel();
-    const words = family === 4 ? [0n] : [96n, 64n, 32n, 0n];
-    words.forEach((shift, i) => {
+    words.forEach((word, i) => {
       this.#asm.op('ldWord', offset + 4 * i);
-      this.#asm.jump('ifEqual', Number((value >> shift) & 0xffffffffn), undefined, other);
+      this.#asm.jump('ifEqual', word, undefined, other);
     });
     this.#asm.goto(label).label(other);
   }
 
-  requireOneOf(offset: number, addresses: readonly IpAddress[]): void {
+  requireOneOf(offset: number, addresses: readonly Words[]): void {
     const found = this.#asm.newLabel();
     for (const address of addresses) this.gotoIfAddress(offset, address, found);
     this.#asm.op('return', drop).label(found);
   }
 
   /** To the gateway's MAC only the gateway's addresses, to a group only what `groupAddress` lets through, else anything. */
-  destinationRule(gatewayMac: string, offset: number, gateways: readonly IpAddress[], groupAddress: () => void): void {
+  destinationRule(gatewayMac: Words, offset: number, gateways: readonly Words[], groupAddress: () => void): void {
     const asm = this.#asm;
     const [fine, toGateway, toOther, other] = [asm.newLabel(), asm.newLabel(), asm.newLabel(), asm.newLabel()];
-    const [high, low] = macWords(gatewayMac);
+    const [high = 0, low = 0] = gatewayMac;
     asm.op('ldWord', at.destination).jump('ifEqual', high, undefined, toOther);
     asm.op('ldHalf', at.destination + 4).jump('ifEqual', low, toGateway, toOther);
     asm.label(toOther).goto(other).label(toGateway);
