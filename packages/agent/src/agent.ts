@@ -111,7 +111,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
   const listening = monitor<string>(
     driftListener({
       view,
-      calm: (during) => tempo.calm(during),
+      calm: (during, forMs) => tempo.calm(during, forMs),
       signal,
       ports,
       look: (key) => doors.knock(key),

@@ -98,6 +98,8 @@ describe('a plan carried out', () => {
     expect(world.view.news().links).toContainEqual({ old: undefined, now: port });
     world.node.link.set(port.index, { up: false });
     world.view.touch(port.index);
+    world.view.touch(port.name);
+    world.view.current();
     world.view.touchedBy(serve(world, b));
     expect(world.view.news().links).toContainEqual({ old: port, now: { ...port, up: false } });
     expect(world.view.news()).toEqual({ links: [], routing: false });

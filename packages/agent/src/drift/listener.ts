@@ -13,8 +13,8 @@ export const nodeTopics: readonly Topic[] = ['link', 'address', 'route', 'rule',
 
 export interface ListenerOptions {
   readonly view: NodeView;
-  /** Resolves when no pod waits for its links. */
-  readonly calm: (signal: AbortSignal) => Promise<void>;
+  /** Resolves when no pod waits for its links, nor has for so long. */
+  readonly calm: (signal: AbortSignal, forMs: number) => Promise<void>;
   readonly signal: AbortSignal;
   /** Owners of node ends, by their name. */
   readonly ports: ReadonlyMap<string, ObjectKey>;
@@ -29,6 +29,9 @@ export interface ListenerOptions {
   readonly gone: (key: ObjectKey) => void;
 }
 
+/** Pods often come in a row, a few milliseconds apart: the echo of one must not be in the way of the next. */
+const echoMs = 100;
+
 export function driftListener(options: ListenerOptions): (event: MonitorEvent<string>) => void {
   const { view, calm, signal, ports, look, isOther, lookAtBridge, lookAtFailed, gone } = options;
   const pods = new Set<ObjectKey>();
@@ -42,7 +45,7 @@ export function driftListener(options: ListenerOptions): (event: MonitorEvent<st
   }
 
   async function readAll(): Promise<void> {
-    await calm(signal);
+    await calm(signal, echoMs);
     isAsked = false;
     if (signal.aborted) return;
     const { links, routing } = view.news();

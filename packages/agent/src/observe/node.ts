@@ -94,7 +94,8 @@ export function nodeView(netns: Netns): NodeView {
     const index = typeof ref === 'number' ? ref : indexOf(ref);
     const old = entries.get(index);
     const now = read(netns, ref);
-    if (old) before.set(index, old);
+    // One link may be touched by name and by index: how it was is how it was the first time.
+    if (old && !before.has(index) && !after.has(index)) before.set(index, old);
     if (old && now?.link.index !== index) entries.delete(index);
     if (!now) return;
     after.set(now.link.index, now);

@@ -17,9 +17,9 @@ function setUp() {
         await settle();
       };
     },
-    report: async () => {
+    report: async (forMs?: number) => {
       let isReported = false;
-      void its.calm(stop.signal).then(() => (isReported = true));
+      void its.calm(stop.signal, forMs).then(() => (isReported = true));
       await settle();
       return () => isReported;
     },
@@ -41,6 +41,21 @@ describe('pace', () => {
     expect(isReported()).toBe(false);
     await second();
     expect(isReported()).toBe(true);
+    expect(clock.pending).toBe(0);
+  });
+
+  it('waits for a pause where one is asked for, and begins anew with each pod that comes', async () => {
+    const { clock, begin, report } = setUp();
+    await begin()();
+    const isOver = await report(100);
+    await clock.advance(99);
+    const end = begin();
+    await clock.advance(50);
+    await end();
+    await clock.advance(99);
+    expect(isOver()).toBe(false);
+    await clock.advance(1);
+    expect(isOver()).toBe(true);
     expect(clock.pending).toBe(0);
   });
 
