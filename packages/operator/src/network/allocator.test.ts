@@ -22,6 +22,7 @@ function world() {
   let heard: IPPool | undefined;
   let version = 0;
   const listeners = new Set<(change: Change<IPPool>) => void>();
+  let reading: (() => Promise<void>) | undefined;
   /** What happens to the answer of the next write. */
   let answering: (() => Promise<void>) | undefined;
   async function store(pool: IPPool): Promise<IPPool> {
@@ -35,7 +36,10 @@ function world() {
   }
   const client = {
     create: (_: unknown, pool: IPPool) => store({ ...pool, apiVersion: ipPoolKind.apiVersion }),
-    get: () => Promise.resolve(stored),
+    async get() {
+      await reading?.();
+      return stored;
+    },
     update: (_: unknown, pool: IPPool) =>
       pool.metadata.resourceVersion === stored?.metadata.resourceVersion ? store(pool) : Promise.reject(stale),
   } as unknown as Client;
@@ -74,6 +78,15 @@ function world() {
         return answer.promise;
       };
       return { written, answer };
+    },
+    /** Reads wait from now on. */
+    holdReads: () => {
+      const [asked, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      reading = () => {
+        asked.resolve();
+        return answer.promise;
+      };
+      return { asked, answer };
     },
     recorded: () => (stored?.status?.allocations ?? []).map(({ podName, address }) => `${podName} ${address}`),
   };
@@ -114,6 +127,21 @@ describe('an allocator', () => {
     expect(await give(ask('b'))).toBe('10.0.0.4/24');
     expect(await give(ask('named', '10.0.0.3'))).toBe('10.0.0.3/24');
     expect(recorded()).toEqual(['a 10.0.0.2', 'named 10.0.0.3', 'b 10.0.0.4']);
+  });
+
+  it('promises nothing of that either while the next write finds out what became of the last', async () => {
+    const { give, tell, loseAnswer, holdReads } = world();
+    await give(ask('a'));
+    tell();
+    loseAnswer();
+    await expect(give(ask('named', '10.0.0.3'))).rejects.toThrow('before the answer came');
+    const { asked, answer } = holdReads();
+    const other = give(ask('other', '10.0.0.9'));
+    await asked.promise; // its write was refused, because the one before has come through
+    expect(await give(ask('b'))).toBe('10.0.0.4/24');
+    answer.resolve();
+    expect(await other).toBe('10.0.0.9/24');
+    expect(await give(ask('named', '10.0.0.3'))).toBe('10.0.0.3/24');
   });
 
   it('refuses by name what is promised', async () => {

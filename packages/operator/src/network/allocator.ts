@@ -63,7 +63,7 @@ interface Ledger {
   line?: Job[] | undefined;
   /** By address: what was handed out of the stock and is not in its pool yet. Every write of the pool records all of it. */
   readonly promised: Map<string, Ask>;
-  /** What the write on its way gives, or one may have given whose answer never came: the stock as we know it does not tell. */
+  /** What writes give that are on their way, or may have given if their answer never came: the stock as we know it does not tell. */
   giving: ReadonlySet<string>;
 }
 interface Job {
@@ -161,9 +161,8 @@ export function allocator({ client, pools, clock, signal }: AllocatorOptions): A
       const changed = merge(released, given.changed).concat(
         given.changed.filter((pool) => !released.some((one) => isSamePool(one, pool))),
       );
-      ledger.giving = new Set(
-        given.results.flatMap((one) => ('address' in one ? (one.address.split('/')[0] ?? []) : [])),
-      );
+      const gives = given.results.flatMap((one) => ('address' in one ? (one.address.split('/')[0] ?? []) : []));
+      ledger.giving = new Set([...ledger.giving, ...gives]);
       if (await writeAll(changed)) {
         ledger.giving = new Set();
         for (const [address] of promised) ledger.promised.delete(address);
