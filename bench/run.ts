@@ -5,6 +5,7 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { quietMachine } from './quiet.ts';
 import { holds, summary, table, type Bench, type Report } from './report.ts';
 
 const usage = `node bench/run.ts [--strict] [NAME...]
@@ -32,6 +33,7 @@ async function main(asked: readonly string[], strict: boolean): Promise<number> 
   const reports: Report[] = [];
   for (const name of asked.length > 0 ? asked : there) {
     const { bench } = (await import(resolve(import.meta.dirname, name, 'bench.ts'))) as { bench: Bench };
+    await quietMachine();
     const report = await bench.run((text) => console.error(`${name}: ${text}`));
     console.log(`\n${table(report)}\n`);
     reports.push(report);

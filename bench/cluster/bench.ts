@@ -12,11 +12,11 @@ import { promisify } from 'node:util';
 import { createClient, loadConfig } from '@podloom/kube';
 import { clusterDown, clusterLoad, clusterUp } from '@podloom/local';
 import { installChart } from '../../tools/deploy.ts';
+import { quietMachine } from '../quiet.ts';
 import type { Bench } from '../report.ts';
 import { agentFigures, writesPerAttachment } from './cost.ts';
 import { startFloor } from './floor.ts';
 import { latencies } from './latency.ts';
-import { quietMachine } from './process.ts';
 import { reportOn } from './results.ts';
 import { openWorld } from './world.ts';
 

@@ -1,6 +1,5 @@
 /** What the kernel has on record about a process. Processor time, unlike time, does not grow when others use the machine. */
 import { readFileSync } from 'node:fs';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Part, World } from './world.ts';
 
 export interface Memory {
@@ -36,23 +35,3 @@ export const cpuSince = (before: CpuByPart, now: CpuByPart): CpuByPart => ({
   apiserver: now.apiserver - before.apiserver,
   etcd: now.etcd - before.etcd,
 });
-
-const quiet = { busyShare: 0.2, lookMs: 2_000, patienceMs: 120_000 };
-
-/** Waits until the machine does little else: what was started may still be at work. Gives up in the end, and the report says how loaded the machine was. */
-export async function quietMachine(): Promise<void> {
-  const untilMs = performance.now() + quiet.patienceMs;
-  for (let before = processorTime(); performance.now() < untilMs;) {
-    await sleep(quiet.lookMs);
-    const now = processorTime();
-    if ((now.busy - before.busy) / (now.all - before.all) < quiet.busyShare) return;
-    before = now;
-  }
-}
-
-function processorTime(): { readonly busy: number; readonly all: number } {
-  const [line = ''] = readFileSync('/proc/stat', 'utf8').split('\n');
-  const times = line.split(/\s+/).slice(1, 9).map(Number);
-  const all = times.reduce((sum, time) => sum + time, 0);
-  return { all, busy: all - times[3]! - times[4]! };
-}
