@@ -1,6 +1,7 @@
 /** Plans against the real kernel: carried out they are fixed points, whatever came in between, and leave alone what is not ours. */
+import { Unavailable } from '@podloom/api';
 import { deriveMac, leavingGroup, linkGroup } from '@podloom/network';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { type Served, type World, dump, look, makeWorld, plan, serve, tool } from '../testing/world.ts';
 import { podInterface, podSpec } from '../testing/specs.ts';
 import { fingerprintOf } from '../testing/fingerprint.ts';
@@ -134,6 +135,19 @@ describe('a plan carried out', () => {
 
     doomed();
     detach(world, served);
+    expect([dump(world.node), dump(world.pods[0]!)]).toEqual(before);
+  });
+
+  it('takes links away one by one where they cannot go together', () => {
+    using world = makeWorld();
+    const before = [dump(world.node), dump(world.pods[0]!)];
+    const served = rich(world);
+    serve(world, served);
+    using together = vi.spyOn(world.node.link, 'deleteGroup').mockImplementation(() => {
+      throw new Unavailable('TEST', 'The kernel does not want to');
+    });
+    detach(world, served);
+    expect(together).toHaveBeenCalled();
     expect([dump(world.node), dump(world.pods[0]!)]).toEqual(before);
   });
 

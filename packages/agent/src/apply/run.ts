@@ -36,6 +36,16 @@ export function applySteps(steps: readonly Step[], namespaces: Namespaces, run =
     if ('name' in step) touched.add(step.name);
     if (step.do === 'setLink' && step.set.name !== undefined) touched.add(step.set.name);
   }
+  /** False where one of them cannot go: each is then tried by itself, so that it does not keep the others. */
+  function goTogether(leaving: readonly DeleteLink[]): boolean {
+    leaving.forEach(note);
+    try {
+      deleteLinks(leaving, namespaces);
+      return true;
+    } catch {
+      return false;
+    }
+  }
   function takeBack(party: Party): void {
     for (const step of done.filter((one) => partyOf(one) === party).toReversed()) {
       const undo = undoOf(step);
@@ -49,17 +59,9 @@ export function applySteps(steps: readonly Step[], namespaces: Namespaces, run =
   }
 
   const leaving = steps.filter(isLeaving);
-  const isTogether = leaving.length > 1;
-  if (isTogether) {
-    leaving.forEach(note);
-    try {
-      deleteLinks(leaving, namespaces);
-    } catch (error) {
-      errors.push(error);
-    }
-  }
+  const haveLeft = leaving.length > 1 && goTogether(leaving);
   for (const step of steps) {
-    if (isTogether && isLeaving(step)) continue;
+    if (haveLeft && isLeaving(step)) continue;
     const party = partyOf(step);
     if (party !== undefined && failures.has(party)) continue;
     const bridge = 'master' in step && step.master !== undefined ? (`bridge ${step.master}` as const) : undefined;

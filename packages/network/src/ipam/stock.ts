@@ -1,7 +1,7 @@
 /**
  * Addresses that a leader may hand out before their pool records who has them, so that a pod that comes alone waits for one write less. A leader sets them
- * aside with a write of the pool, under the name of its term. Two terms never share one: the next leader lets a former one's stock cool down like any address
- * that was given back, and only then hands it out. A PodNetwork of the former leader that arrives until then is recognised by the address that it has.
+ * aside with a write of the pool, under the name of its term. Two terms never share one: the next leader lets a former one's stock cool down, twice as long as
+ * an address that was given back, and only then hands it out. A PodNetwork of the former leader that arrives until then is recognised by the address that it has.
  */
 import { type IPAllocation, type IPPool, formatIp } from '@podloom/api';
 

@@ -16,6 +16,16 @@ const ask = (pod: string, address?: string): PoolRequest => ({
 
 const stale = new Unavailable('API_STALE', 'The object has changed');
 
+/** Whoever passes waits until it is open. */
+function gate() {
+  const [reached, open] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const pass = (): Promise<void> => {
+    reached.resolve();
+    return open.promise;
+  };
+  return { reached, open, pass };
+}
+
 /** One pool on a server, and a copy that hears of it by `tell`. */
 function world() {
   let stored: IPPool | undefined;
@@ -72,21 +82,15 @@ function world() {
     },
     /** The next write is done, and its answer comes later. */
     holdAnswer: () => {
-      const [written, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-      answering = () => {
-        written.resolve();
-        return answer.promise;
-      };
-      return { written, answer };
+      const held = gate();
+      answering = held.pass;
+      return held;
     },
     /** Reads wait from now on. */
     holdReads: () => {
-      const [asked, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-      reading = () => {
-        asked.resolve();
-        return answer.promise;
-      };
-      return { asked, answer };
+      const held = gate();
+      reading = held.pass;
+      return held;
     },
     recorded: () => (stored?.status?.allocations ?? []).map(({ podName, address }) => `${podName} ${address}`),
   };
@@ -109,11 +113,11 @@ describe('an allocator', () => {
     const { give, tell, holdAnswer } = world();
     await give(ask('a'));
     tell();
-    const { written, answer } = holdAnswer();
+    const { reached, open } = holdAnswer();
     const named = give(ask('named', '10.0.0.3'));
-    await written.promise;
+    await reached.promise;
     expect(await give(ask('b'))).toBe('10.0.0.4/24');
-    answer.resolve();
+    open.resolve();
     expect(await named).toBe('10.0.0.3/24');
   });
 
@@ -135,11 +139,11 @@ describe('an allocator', () => {
     tell();
     loseAnswer();
     await expect(give(ask('named', '10.0.0.3'))).rejects.toThrow('before the answer came');
-    const { asked, answer } = holdReads();
+    const { reached, open } = holdReads();
     const other = give(ask('other', '10.0.0.9'));
-    await asked.promise; // its write was refused, because the one before has come through
+    await reached.promise; // its write was refused, because the one before has come through
     expect(await give(ask('b'))).toBe('10.0.0.4/24');
-    answer.resolve();
+    open.resolve();
     expect(await other).toBe('10.0.0.9/24');
     expect(await give(ask('named', '10.0.0.3'))).toBe('10.0.0.3/24');
   });
