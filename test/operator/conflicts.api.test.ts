@@ -72,7 +72,7 @@ describe('a namespace', () => {
         });
       });
     }
-    expect([await w.networks(), await w.pools()]).toEqual([[], []]);
+    expect([await w.networks(), await w.used()]).toEqual([[], 0]);
   });
 
   it('may use a device of the nodes only with a grant, and from when it is given', async () => {

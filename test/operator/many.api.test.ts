@@ -153,6 +153,6 @@ describe('operators', () => {
     await expectAllServed(w, 4);
     await w.removeConfig('c');
     await eventually(async () => expect(await w.getConfig('c')).toBeUndefined());
-    await eventually(async () => expect([await w.networks(), await w.pools()]).toEqual([[], []]));
+    await eventually(async () => expect([await w.networks(), await w.used()]).toEqual([[], 0]));
   });
 });

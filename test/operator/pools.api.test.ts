@@ -3,6 +3,35 @@ import { additionalNetworkKind, ipPoolKind, Unavailable } from '@podloom/api';
 import { describe, expect, it } from 'vitest';
 import { eventsOf, eventually, jumpingClock, seeingWrites, world } from './world.ts';
 
+describe('a pool that nobody needs any more', () => {
+  it('goes when its addresses have cooled down, and until then gives none of them to another', async () => {
+    const w = await world();
+    const clock = jumpingClock();
+    await w.operator({ clock, settings: { leaseDuration: '1h' } });
+    await w.agent();
+    const one = [{ name: 'pc0', master: 'br', cidr: '10.61.0.0/24' }];
+    await w.config('c', one);
+    await w.pod('a', { podconfig: 'c' });
+    await eventually(async () => expect(await w.addressesOf('a')).toEqual(['10.61.0.2/24']));
+    await eventually(async () => expect(await w.used()).toBe(1));
+    const remove = async (): Promise<void> => {
+      await w.removeConfig('c');
+      await eventually(async () => expect([await w.getConfig('c'), await w.used()]).toEqual([undefined, 0]));
+    };
+    await remove();
+    await w.relabel('a', { podconfig: null });
+    await w.pod('b', { podconfig: 'c' });
+    await w.config('c', one);
+    await eventually(async () => expect(await w.addressesOf('b')).toEqual(['10.61.0.3/24']));
+    await eventually(async () => expect(await w.used()).toBe(1));
+    await remove();
+    clock.jump(60_000);
+    expect(await w.pools()).toHaveLength(1);
+    clock.jump(60_000);
+    await eventually(async () => expect(await w.pools()).toEqual([]));
+  });
+});
+
 describe('a network without a free address', () => {
   it('says so on the object and the pod, and serves the pod once an address has come back and cooled down', async () => {
     const w = await world();
@@ -47,7 +76,15 @@ describe('a network without a free address', () => {
       expect(new Set(all).size).toBe(2);
       expect(all.every((address) => address.endsWith('/24'))).toBe(true);
     });
-    await eventually(async () => expect((await w.pools()).map(({ spec }) => spec.cidr)).toEqual(['10.60.0.0/24']));
+    await eventually(async () => {
+      const used = (await w.pools()).map(({ spec, status }) => [spec.cidr, status?.used]);
+      expect(new Map(used as [string, number][])).toEqual(
+        new Map([
+          ['10.60.0.0/24', 2],
+          ['10.60.0.0/30', 0],
+        ]),
+      );
+    });
   });
 
   it('gives the wider prefix also when the write of the PodNetwork failed after that of the pool', async () => {

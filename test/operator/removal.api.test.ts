@@ -7,7 +7,7 @@ import { eventually, world } from './world.ts';
 const one = [{ name: 'pc0', master: 'pcbr0', cidr: '10.50.0.0/24' }];
 
 describe('a PodConfig that is deleted', () => {
-  it('takes its interfaces, addresses and pools with it, and then goes', async () => {
+  it('takes its interfaces and addresses with it, and then goes', async () => {
     const w = await world();
     await w.operator();
     await w.agent();
@@ -17,7 +17,7 @@ describe('a PodConfig that is deleted', () => {
     await eventually(async () => expect((await w.getConfig('c'))?.status?.podConfigurations).toHaveLength(2));
     await w.removeConfig('c');
     await eventually(async () => expect(await w.getConfig('c')).toBeUndefined());
-    await eventually(async () => expect([await w.networks(), await w.pools()]).toEqual([[], []]));
+    await eventually(async () => expect([await w.networks(), await w.used()]).toEqual([[], 0]));
   });
 
   it('waits for an agent that is down, says so, and goes when it is back', async () => {
@@ -27,6 +27,7 @@ describe('a PodConfig that is deleted', () => {
     await w.config('c', one);
     await w.pod('a', { podconfig: 'c' });
     await eventually(async () => expect((await w.getConfig('c'))?.status?.phase).toBe('configured'));
+    await eventually(async () => expect((await w.getConfig('c'))?.metadata.finalizers).toHaveLength(1));
     agent.pause();
     await w.removeConfig('c');
     await eventually(async () => {
@@ -37,7 +38,7 @@ describe('a PodConfig that is deleted', () => {
     expect((await w.pools())[0]?.status?.used).toBe(1);
     agent.resume();
     await eventually(async () => expect(await w.getConfig('c')).toBeUndefined());
-    await eventually(async () => expect([await w.networks(), await w.pools()]).toEqual([[], []]));
+    await eventually(async () => expect([await w.networks(), await w.used()]).toEqual([[], 0]));
   });
 
   it('waits for an agent that is down also across a restart of the operator', async () => {
@@ -47,6 +48,7 @@ describe('a PodConfig that is deleted', () => {
     await w.config('c', one);
     await w.pod('a', { podconfig: 'c' });
     await eventually(async () => expect((await w.getConfig('c'))?.status?.phase).toBe('configured'));
+    await eventually(async () => expect((await w.getConfig('c'))?.metadata.finalizers).toHaveLength(1));
     agent.pause();
     await w.removeConfig('c');
     await eventually(async () => expect((await w.networkOf('a'))?.spec.interfaces).toEqual([]));
@@ -73,7 +75,7 @@ describe('a PodConfig that is deleted', () => {
     await eventually(async () => expect((await w.networkOf('a'))?.spec.interfaces).toEqual([]));
     await w.client.delete(nodes, w.node);
     await eventually(async () => expect(await w.getConfig('c')).toBeUndefined());
-    await eventually(async () => expect([await w.networks(), await w.pools()]).toEqual([[], []]));
+    await eventually(async () => expect([await w.networks(), await w.used()]).toEqual([[], 0]));
   });
 
   it('goes while its pods go, too', async () => {
@@ -87,7 +89,7 @@ describe('a PodConfig that is deleted', () => {
     agent.pause();
     await Promise.all([w.removePod('a'), w.removeConfig('c'), w.removePod('b')]);
     await eventually(async () => expect(await w.getConfig('c')).toBeUndefined());
-    await eventually(async () => expect([await w.networks(), await w.pools()]).toEqual([[], []]));
+    await eventually(async () => expect([await w.networks(), await w.used()]).toEqual([[], 0]));
   });
 
   it('that nothing was done for goes at once', async () => {

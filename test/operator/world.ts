@@ -91,6 +91,8 @@ export interface World {
   networkOf(pod: string): Promise<PodNetwork | undefined>;
   networks(): Promise<PodNetwork[]>;
   pools(): Promise<IPPool[]>;
+  /** How many addresses of all pools are in use. */
+  used(): Promise<number>;
   addressesOf(pod: string): Promise<string[]>;
 }
 
@@ -126,6 +128,7 @@ export async function world(): Promise<World> {
     // Clients are left to the end of the process: closing one on which a watch was just aborted throws out of nowhere.
   });
 
+  const pools = async (): Promise<IPPool[]> => (await client.list(ipPoolKind.resource, { namespace })).items;
   const networkOf = (pod: string): Promise<PodNetwork | undefined> =>
     orMissing(() => client.get(podNetworkKind.resource, pod, { namespace }));
 
@@ -172,7 +175,8 @@ export async function world(): Promise<World> {
     getConfig: (name) => orMissing(() => client.get(podConfigKind.resource, name, { namespace })),
     networkOf,
     networks: async () => (await client.list(podNetworkKind.resource, { namespace })).items,
-    pools: async () => (await client.list(ipPoolKind.resource, { namespace })).items,
+    pools,
+    used: async () => (await pools()).reduce((sum, { status }) => sum + (status?.used ?? 0), 0),
     addressesOf: async (pod) => (await networkOf(pod))?.spec.interfaces.flatMap(({ addresses }) => addresses) ?? [],
   };
 }

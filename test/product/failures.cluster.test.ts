@@ -1,7 +1,7 @@
 /** Our own processes and nodes die at bad moments. What is right stays, what is not is mended by who comes after, and nothing waits for ever. */
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest';
 import { namespace as systemNamespace } from '../chart/installed.ts';
-import { pod, podConfig, podSpec, type Pod } from './objects.ts';
+import { pod, podConfig, podSpec, type Pod, type Source } from './objects.ts';
 import { eventually } from './scene.ts';
 import { isPrivate, openWorld, type World } from './world.ts';
 
@@ -198,6 +198,9 @@ describe.skipIf(!isPrivate)('when our own processes fail', () => {
     );
     await scene.apply(podConfig('gone', { name: 'w0', master: 'wbr0', cidr: '172.30.17.0/24' }));
     await eventually(async () => expect((await scene.network('lost')).spec.nodeName).toBe('podloom-ghost'));
+    await eventually(async () =>
+      expect((await scene.get<Source>('podconfig/gone')).metadata.finalizers).toHaveLength(1),
+    );
     await scene.kube('delete', 'podconfig', 'gone', '--wait=false');
     await eventually(async () =>
       expect(await scene.condition('podconfig/gone', 'Ready')).toMatchObject({
@@ -207,6 +210,6 @@ describe.skipIf(!isPrivate)('when our own processes fail', () => {
     );
     await world.kube(['delete', 'node', 'podloom-ghost']);
     await scene.kube('wait', 'podconfig/gone', '--for=delete', patience);
-    await eventually(async () => expect(await scene.kube('get', 'podnetworks,ippools', '--output=name')).toBe(''));
+    await eventually(() => scene.holdsNothing());
   });
 });

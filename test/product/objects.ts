@@ -8,6 +8,7 @@ interface Named {
     readonly creationTimestamp: string;
     readonly generation?: number;
     readonly deletionTimestamp?: string;
+    readonly finalizers?: readonly string[];
   };
 }
 

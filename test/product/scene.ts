@@ -50,6 +50,8 @@ export interface Scene {
   network(pod: string): Promise<PodNetwork>;
   /** What must stay: uid and restarts of every pod. */
   lives(): Promise<string[]>;
+  /** No PodNetwork, and no address in use. */
+  holdsNothing(): Promise<void>;
   /** Nothing of ours in the namespace, in its pods or on any node. */
   clean(): Promise<void>;
 }
@@ -128,9 +130,13 @@ export async function openScene(commands: Commands, nodes: Nodes, name: string):
         ({ metadata, status }) =>
           `${metadata.name} ${metadata.uid} ${status.containerStatuses?.map(({ restartCount }) => restartCount).join()}`,
       ),
+    async holdsNothing() {
+      expect(await kube('get', 'podnetworks', '--output=name')).toBe('');
+      expect(await kube('get', 'ippools', '--output=jsonpath={.items[?(@.status.used>0)].metadata.name}')).toBe('');
+    },
     clean: () =>
       eventually(async () => {
-        expect(await kube('get', 'podnetworks,ippools', '--output=name')).toBe('');
+        await scene.holdsNothing();
         expect(await nodes.ours()).toEqual([]);
         for (const { metadata } of await scene.pods()) expect(await scene.links(metadata.name)).toEqual([]);
       }),

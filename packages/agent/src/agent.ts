@@ -9,6 +9,7 @@ import {
   controller,
   dependsOn,
   keyOf,
+  knocks,
   startCache,
   startEvents,
   startServer,
@@ -26,7 +27,6 @@ import { driftGuard } from './drift/judge.ts';
 import { driftListener, nodeName as nodeKey, nodeTopics } from './drift/listener.ts';
 import { agentMetrics } from './metrics.ts';
 import { nodeView } from './observe/node.ts';
-import { knocks } from './reconcile/knocks.ts';
 import { tidyNode } from './reconcile/node.ts';
 import { pace } from './reconcile/pace.ts';
 import { type PodDeps, podNetworkReconciler, releasePod } from './reconcile/pod.ts';
@@ -70,7 +70,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     signal,
     clock,
   });
-  const doors = knocks();
+  const doors = knocks(podNetworkKind.resource);
   const tempo = pace(clock);
   const finder = podFinder(cri);
   const view = nodeView(node);

@@ -119,6 +119,7 @@ export {
   type Source,
 } from './controller/controller.ts';
 export { done, retry, retryAfter, type Result } from './controller/result.ts';
+export { knocks } from './controller/knocks.ts';
 export { runAsLeader, type LeadershipOptions } from './leader/election.ts';
 export { startEvents, type EventOptions, type EventRecorder } from './events/recorder.ts';
 export {

@@ -46,6 +46,9 @@ describe('startEvents', () => {
       { type: 'Normal', reason: 'Attached', message: 'Attached 1 link', count: 1 },
       { type: 'Warning', reason: 'LinkLost', message: 'net1 was removed', count: 1 },
     ];
+    await clock.advance(499);
+    expect(await found()).toEqual([]);
+    await clock.advance(1);
     await eventually(async () => expect(await found()).toEqual(expect.arrayContaining(first)));
     expect(await found()).toHaveLength(2);
 
@@ -63,6 +66,7 @@ describe('startEvents', () => {
   it('tells it anew when the server has forgotten the event', async () => {
     const { client, namespace, events, object, found, clock } = await recording();
     events.normal(object, 'Attached', 'Attached 1 link');
+    await clock.advance(500);
     await eventually(async () => expect(await found()).toHaveLength(1));
     await client.deleteCollection(coreEvents, { namespace });
     events.normal(object, 'Attached', 'Attached 1 link again');

@@ -1,7 +1,7 @@
 /**
  * Tells the owner of an object what happened to it, as Events (core/v1, whose count and times `kubectl describe` and `kubectl get events` both show).
  *
- * Recording never waits and never fails: it is put down, and written when its turn comes. What is said again about the same object for the same
+ * Recording never waits and never fails: it is put down, and written a moment later, when what it tells of need not share the server with it. What is said again about the same object for the same
  * reason is one Event whose count grows, written at most every few seconds; what the server refuses is dropped and counted.
  */
 import { PodloomError } from '@podloom/api';
@@ -51,6 +51,8 @@ interface Entry {
   failures: number;
 }
 
+/** People read Events; nothing waits for them. */
+const firstAfterMs = 500;
 /** An Event is updated at most this often. */
 const intervalMs = 10_000;
 /** What was not said for so long starts anew. Servers keep Events for an hour. */
@@ -78,7 +80,7 @@ export function startEvents(options: EventOptions): EventRecorder {
     entries.delete(key);
     entries.set(key, entry);
     makeRoom();
-    if (entry.writtenMs === undefined) queue.add(key);
+    if (entry.writtenMs === undefined) queue.addAfter(key, firstAfterMs);
     else queue.addAfter(key, Math.max(0, entry.writtenMs + intervalMs - clock.monotonicMs()));
   }
 

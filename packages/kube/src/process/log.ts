@@ -58,7 +58,8 @@ export function createLog({ name, level = 'info', write }: LogOptions): Log {
     timestamp: () => `,"time":"${new Date().toISOString()}"`,
     formatters: { level: (label: string) => ({ level: label }) },
   };
-  return adapt(destination ? pino(options, destination) : pino(options));
+  const root = destination ? pino(options, destination) : pino(options);
+  return adapt(() => root);
 }
 
 /** Says nothing. */
@@ -69,13 +70,16 @@ export function withoutCredentials(text: string): string {
   return text.replaceAll(jsonWebToken, '[removed]').replaceAll(bearer, '$1 [removed]');
 }
 
-function adapt(logger: Logger): Log {
+/** A child is made when it first says something: each reconcile has one, and most say nothing. */
+function adapt(make: () => Logger): Log {
+  let made: Logger | undefined;
+  const logger = (): Logger => (made ??= make());
   return {
-    debug: (fields, message) => logger.debug(fields, message),
-    info: (fields, message) => logger.info(fields, message),
-    warn: (fields, message) => logger.warn(fields, message),
-    error: (fields, message) => logger.error(fields, message),
-    child: (fields) => adapt(logger.child(fields)),
+    debug: (fields, message) => logger().debug(fields, message),
+    info: (fields, message) => logger().info(fields, message),
+    warn: (fields, message) => logger().warn(fields, message),
+    error: (fields, message) => logger().error(fields, message),
+    child: (fields) => adapt(() => logger().child(fields)),
   };
 }
 

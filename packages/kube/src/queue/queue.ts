@@ -81,14 +81,19 @@ export function workQueue<K>(options: WorkQueueOptions<K>): WorkQueue<K> {
   function askFill(): void {
     if (fillAsked) return;
     fillAsked = true;
-    queueMicrotask(() => {
-      fillAsked = false;
-      for (const key of ready) {
-        if (running.size >= concurrency) break;
-        ready.delete(key);
-        void work(key);
-      }
-    });
+    queueMicrotask(fill);
+  }
+
+  /** One in a turn of the event loop: what the first of many sends is on its way before the next begins. */
+  function fill(): void {
+    fillAsked = false;
+    const [key] = ready;
+    if (key === undefined || running.size >= concurrency) return;
+    ready.delete(key);
+    void work(key);
+    if (ready.size === 0 || running.size >= concurrency) return;
+    fillAsked = true;
+    setImmediate(fill);
   }
 
   async function work(key: K): Promise<void> {

@@ -4,6 +4,7 @@
  */
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { Unavailable } from '@podloom/api';
 import { waitFor } from '../process/wait.ts';
@@ -30,6 +31,7 @@ export async function ensureCgroups(group: string, nodes: readonly string[]): Pr
       await mkdir(join(root, path), { recursive: true });
       if (version === 1) await inheritCpuset(root, path);
     }
+    if (version === 1) await weighPods(root, group, nodes);
     if (version === 2) await delegateControllers(root, group);
   }
 }
@@ -41,6 +43,17 @@ async function inheritCpuset(root: string, path: string): Promise<void> {
     const parent = await readFile(join(root, path, '..', file), 'utf8');
     await writeFile(join(root, path, file), parent.trim());
   }
+}
+
+/**
+ * In version 1 our daemons are in no group of this controller: each of their threads would weigh as much as all pods of all nodes together. A kubelet gives
+ * its pods a weight by the number of processors; here it is passed on to the groups above, so that it counts among the daemons as on a machine of its own.
+ */
+async function weighPods(root: string, group: string, nodes: readonly string[]): Promise<void> {
+  if (!existsSync(join(root, group, 'cpu.shares'))) return;
+  const node = 1024 * availableParallelism();
+  await writeFile(join(root, group, 'cpu.shares'), String(node * nodes.length));
+  for (const name of nodes) await writeFile(join(root, group, name, 'cpu.shares'), String(node));
 }
 
 async function delegateControllers(root: string, group: string): Promise<void> {

@@ -9,6 +9,7 @@ import { namingKey } from './devices.ts';
 import { composePrimary } from './primary.ts';
 import {
   type LinkWish,
+  type PrimaryWish,
   type RangeWish,
   type Sources,
   bridgeWishes,
@@ -17,17 +18,15 @@ import {
   primaryWishes,
 } from './wishes.ts';
 
-/** `devices` from `bridgeDevices`; a bridge that is not in it has its plain name. */
+/** `sources` must not change once they were given; `devices` from `bridgeDevices`; a bridge that is not in it has its plain name. */
 export function composePod(
   pod: PodIdentity,
   sources: Sources,
   devices: ReadonlyMap<string, string> = new Map(),
 ): ComposedPod {
   if (pod.hostNetwork) return { interfaces: [], conflicts: [] };
-  const isHere = ({ asker }: { readonly asker: LinkWish['asker'] }): boolean => asker.namespace === pod.namespace;
   const isForPod = ({ asker }: { readonly asker: LinkWish['asker'] }): boolean => asker.chooses(pod.labels);
-  const links = linkWishes(sources).filter(isHere);
-  const bridges = settleBridges(links, bridgeWishes(sources).filter(isHere));
+  const { links, primaries, bridges } = wishesIn(pod.namespace, sources);
 
   const accepted: LinkWish[] = [];
   const conflicts: ComposeConflict[] = [];
@@ -36,7 +35,7 @@ export function composePod(
     if (conflict) conflicts.push(conflict);
     else accepted.push(wish);
   }
-  const primary = composePrimary(primaryWishes(sources).filter(isHere).filter(isForPod));
+  const primary = composePrimary(primaries.filter(isForPod));
   return {
     interfaces: accepted.map((wish) => composeInterface(wish, bridges, pod.namespace, devices)),
     ...(primary.primary === undefined ? {} : { primary: primary.primary }),
@@ -45,10 +44,30 @@ export function composePod(
 }
 
 /** Bridges of one namespace that lose against an older wish; their own status tells. */
-export function bridgeConflicts(namespace: string, sources: Sources): ComposeConflict[] {
+export const bridgeConflicts = (namespace: string, sources: Sources): ComposeConflict[] => [
+  ...wishesIn(namespace, sources).bridges.losers.values(),
+];
+
+interface Wishes {
+  readonly links: readonly LinkWish[];
+  readonly primaries: readonly PrimaryWish[];
+  readonly bridges: SettledBridges;
+}
+
+const worked = new WeakMap<Sources, Map<string, Wishes>>();
+
+/** Worked out once for the same sources, because many pods are composed from them. */
+function wishesIn(namespace: string, sources: Sources): Wishes {
+  const byNamespace = worked.get(sources) ?? new Map<string, Wishes>();
+  worked.set(sources, byNamespace);
+  const known = byNamespace.get(namespace);
+  if (known) return known;
   const isHere = ({ asker }: { readonly asker: LinkWish['asker'] }): boolean => asker.namespace === namespace;
-  const { losers } = settleBridges(linkWishes(sources).filter(isHere), bridgeWishes(sources).filter(isHere));
-  return [...losers.values()];
+  const links = linkWishes(sources).filter(isHere);
+  const primaries = primaryWishes(sources).filter(isHere);
+  const wishes = { links, primaries, bridges: settleBridges(links, bridgeWishes(sources).filter(isHere)) };
+  byNamespace.set(namespace, wishes);
+  return wishes;
 }
 
 const sameText = (a: string | undefined, b: string | undefined): boolean => a !== undefined && a === b;

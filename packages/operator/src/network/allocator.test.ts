@@ -1,6 +1,6 @@
 /** The moments between a write and the watch that tells of it, which no real server can be made to stretch: here the watch tells when the test says so. */
 import { type IPPool, Unavailable, ipPoolKind } from '@podloom/api';
-import { type Cache, type Change, type Client, type ObjectKey, keyOf, systemClock } from '@podloom/kube';
+import { type Cache, type Change, type Client, type ObjectKey, keyOf, manualClock } from '@podloom/kube';
 import type { NetworkRange, PoolRequest } from '@podloom/network';
 import { describe, expect, it } from 'vitest';
 import { allocator } from './allocator.ts';
@@ -35,6 +35,7 @@ function world() {
   let reading: (() => Promise<void>) | undefined;
   /** What happens to the answer of the next write. */
   let answering: (() => Promise<void>) | undefined;
+  let refusing = false;
   async function store(pool: IPPool): Promise<IPPool> {
     version += 1;
     const written = { ...pool, metadata: { ...pool.metadata, uid: 'pool', resourceVersion: String(version) } };
@@ -50,8 +51,12 @@ function world() {
       await reading?.();
       return stored;
     },
-    update: (_: unknown, pool: IPPool) =>
-      pool.metadata.resourceVersion === stored?.metadata.resourceVersion ? store(pool) : Promise.reject(stale),
+    update: (_: unknown, pool: IPPool) => {
+      const isRefused = refusing;
+      refusing = false;
+      if (isRefused) return Promise.reject(new Unavailable('TEST', 'The server is busy'));
+      return pool.metadata.resourceVersion === stored?.metadata.resourceVersion ? store(pool) : Promise.reject(stale);
+    },
   } as unknown as Client;
   const pools = {
     by: (_: string, key: string) => (heard && key === rangeKey('ns', 'br', '10.0.0.0/24') ? [heard] : []),
@@ -62,11 +67,16 @@ function world() {
     },
   } as unknown as Cache<IPPool, 'range'>;
   /** Another term of leadership on the same server. */
-  const another = () => allocator({ client, pools, clock: systemClock, signal: new AbortController().signal });
+  const clock = manualClock(Date.now());
+  const lost: ObjectKey[] = [];
+  const signal = new AbortController().signal;
+  const another = () => allocator({ client, pools, clock, signal, lost: (pod) => lost.push(pod) });
   const addresses = another();
   return {
     addresses,
     another,
+    clock,
+    lost,
     give: async (request: PoolRequest): Promise<string> => {
       const result = await addresses.allocate('ns', range, request);
       return 'address' in result ? result.address : result.failed;
@@ -79,6 +89,10 @@ function world() {
     /** The next write is done, and its answer lost. */
     loseAnswer: () => {
       answering = () => Promise.reject(new Unavailable('TEST', 'The connection broke before the answer came'));
+    },
+    /** The next write is not done. */
+    refuse: () => {
+      refusing = true;
     },
     /** The next write is done, and its answer comes later. */
     holdAnswer: () => {
@@ -97,16 +111,48 @@ function world() {
 }
 
 describe('an allocator', () => {
-  it('hands out of its stock without a write, the same to who asks again, and records it when told', async () => {
-    const { addresses, give, tell, recorded } = world();
+  it('hands out of its stock without a write, the same to who asks again, and records it a moment later', async () => {
+    const { addresses, clock, give, tell, recorded } = world();
     expect(await give(ask('a'))).toBe('10.0.0.2/24');
     tell();
     expect(await give(ask('b'))).toBe('10.0.0.3/24');
     expect(await give(ask('b'))).toBe('10.0.0.3/24');
     expect(await give(ask('c'))).toBe('10.0.0.4/24');
     expect(recorded()).toEqual(['a 10.0.0.2']);
-    await addresses.recorded('ns', 'uid-b');
+    expect(addresses.has('ns', range, ask('b', '10.0.0.3'))).toBe(true);
+    expect(addresses.has('ns', range, ask('c', '10.0.0.3'))).toBe(false);
+    await clock.advance(500);
     expect(recorded()).toEqual(['a 10.0.0.2', 'b 10.0.0.3', 'c 10.0.0.4']);
+    expect(addresses.has('ns', range, ask('b', '10.0.0.3'))).toBe(true);
+    expect(clock.pending).toBe(0);
+  });
+
+  it('records what it promised with the next write of the pool, and what could not be written again after a while', async () => {
+    const { clock, give, tell, refuse, recorded } = world();
+    await give(ask('a'));
+    tell();
+    await give(ask('b'));
+    await give(ask('named', '10.0.0.9'));
+    expect(recorded()).toEqual(['a 10.0.0.2', 'b 10.0.0.3', 'named 10.0.0.9']);
+    expect(clock.pending).toBe(0);
+    tell();
+    await give(ask('c'));
+    refuse();
+    await clock.advance(500);
+    expect(recorded()).toHaveLength(3);
+    await clock.advance(500);
+    expect(recorded()).toContain('c 10.0.0.4');
+    expect(clock.pending).toBe(0);
+  });
+
+  it('leaves no timer behind when it ends', async () => {
+    const { addresses, clock, give, tell } = world();
+    await give(ask('a'));
+    tell();
+    await give(ask('b'));
+    expect(clock.pending).toBe(1);
+    addresses.end();
+    expect(clock.pending).toBe(0);
   });
 
   it('promises nothing that a write on its way gives to another', async () => {
@@ -157,11 +203,12 @@ describe('an allocator', () => {
   });
 
   it('says so when another operator has taken over what was promised', async () => {
-    const { addresses, give, tell, another } = world();
+    const { clock, give, tell, another, lost } = world();
     await give(ask('a'));
     tell();
     expect(await give(ask('b'))).toBe('10.0.0.3/24');
     expect(await another().allocate('ns', range, ask('c'))).toEqual({ address: '10.0.0.35/24' });
-    await expect(addresses.recorded('ns', 'uid-b')).rejects.toThrow('10.0.0.3 went to another');
+    await clock.advance(500);
+    expect(lost).toEqual(['ns/b']);
   });
 });

@@ -3,7 +3,7 @@
  * hundred pods cost a few writes and not two hundred. Two leaders may both be here: the API server takes one write of a resourceVersion,
  * and who comes second reads the pool again and finds what is taken.
  *
- * Who comes alone need not wait for that write: an address of the stock that this term set aside is promised at once, and recorded after.
+ * Who comes alone need not wait for that write: an address of the stock that this term set aside is promised at once, and recorded a moment later.
  */
 import { randomUUID } from 'node:crypto';
 import { type IPAllocation, type IPPool, Unavailable, ipPoolKind } from '@podloom/api';
@@ -33,12 +33,10 @@ import { rangeKey } from './caches.ts';
 import { fresh } from './fresh.ts';
 
 export interface Allocator {
-  /** An address that nobody else will get, or why there is none. It is in its pool when `recorded` has resolved. */
+  /** An address that nobody else will get, or why there is none. Its pool has it by then, or a moment later. */
   allocate(namespace: string, range: NetworkRange, request: PoolRequest): Promise<AllocationResult>;
-  /** Whether a pool records this address, without prefix length, for this interface of this pod: then there is nothing to ask for. */
+  /** Whether this address, without prefix length, is this interface's: in a pool, or promised. Then there is nothing to ask for. */
   has(namespace: string, range: NetworkRange, request: PoolRequest): boolean;
-  /** Resolves when every address that was promised to this pod is in its pool. Call it whenever the pod's PodNetwork was written, or could not be. */
-  recorded(namespace: string, podUid: string): Promise<void>;
   /** Gives back what `leaves` says, of the range that this pool is a part of. */
   release(pool: IPPool, leaves: (entry: IPAllocation) => boolean): Promise<void>;
   /** Milliseconds until the next address of a range has cooled down; undefined where none is about to. */
@@ -51,6 +49,8 @@ export interface AllocatorOptions {
   readonly pools: Cache<IPPool, 'range'>;
   readonly clock: Clock;
   readonly signal: AbortSignal;
+  /** What was promised to this pod is another's, as its pool says, and it needs another address: a leader before or after us was there first. */
+  readonly lost: (pod: ObjectKey) => void;
 }
 
 interface Ask {
@@ -65,6 +65,8 @@ interface Ledger {
   readonly promised: Map<string, Ask>;
   /** What writes give that are on their way, or may have given if their answer never came: the stock as we know it does not tell. */
   giving: ReadonlySet<string>;
+  /** Ends the wait after which what is promised is recorded. */
+  endWait?: (() => void) | undefined;
 }
 interface Job {
   readonly ask?: Ask;
@@ -75,8 +77,10 @@ interface Job {
 const resource = ipPoolKind.resource;
 /** Each is a lost race against a writer that won, or a pool more; so many in a row are none. */
 const mostAttempts = 50;
+/** Not at once, because the pod's agent is at work; and not much later, because until then only this process and the PodNetwork know. */
+const recordAfterMs = 500;
 
-export function allocator({ client, pools, clock, signal }: AllocatorOptions): Allocator {
+export function allocator({ client, pools, clock, signal, lost }: AllocatorOptions): Allocator {
   const known = fresh(pools);
   const ledgers = new Map<string, Ledger>();
   /** This term of leadership: the stock of another one, even of this very process, is not ours. */
@@ -89,10 +93,10 @@ export function allocator({ client, pools, clock, signal }: AllocatorOptions): A
   }
 
   /** An address of our own stock, where there is one: nobody else hands it out. */
-  function promise(key: string, { range, request }: Ask): AllocationResult | undefined {
-    const { promised, giving } = ledgerOf(key);
-    const isOwn = (one: IPAllocation | PoolRequest): boolean =>
-      one.podUid === request.podUid && one.interfaceKey === request.interfaceKey;
+  function promise(namespace: string, key: string, { range, request }: Ask): AllocationResult | undefined {
+    const ledger = ledgerOf(key);
+    const { promised, giving } = ledger;
+    const isOwn = (one: IPAllocation | PoolRequest): boolean => isOfSame(one, request);
     const ours = known.newest(pools.by('range', key));
     const [declared] = poolsOf(range, 1);
     if (signal.aborted || !declared || ours.some(({ spec }) => !isSame(spec, declared.spec))) return undefined;
@@ -104,7 +108,17 @@ export function allocator({ client, pools, clock, signal }: AllocatorOptions): A
     if (address === undefined) return undefined;
     // Not `hasIt`: if another leader took the stock over, the pod must not have it until its PodNetwork is seen.
     promised.set(address, { range, request: { ...request, address } });
+    recordSoon(namespace, key, ledger);
     return { address: `${address}/${declared.spec.cidr.split('/')[1]}` };
+  }
+
+  function recordSoon(namespace: string, key: string, ledger: Ledger): void {
+    if (signal.aborted) return;
+    ledger.endWait ??= clock.after(recordAfterMs, () => {
+      ledger.endWait = undefined;
+      // What fails here is waited for and tried again, as long as it is promised.
+      add(namespace, key, {}).catch(() => undefined);
+    });
   }
 
   function add(namespace: string, key: string, job: Omit<Job, 'settle'>): Promise<AllocationResult | undefined> {
@@ -130,7 +144,10 @@ export function allocator({ client, pools, clock, signal }: AllocatorOptions): A
       }
     }
     ledger.line = undefined;
-    if (ledger.promised.size + ledger.giving.size === 0) ledgers.delete(key);
+    ledger.endWait?.();
+    ledger.endWait = undefined;
+    if (ledger.promised.size > 0) recordSoon(namespace, key, ledger);
+    else if (ledger.giving.size === 0) ledgers.delete(key);
   }
 
   async function serve(
@@ -165,7 +182,10 @@ export function allocator({ client, pools, clock, signal }: AllocatorOptions): A
       ledger.giving = new Set([...ledger.giving, ...gives]);
       if (await writeAll(changed)) {
         ledger.giving = new Set();
-        for (const [address] of promised) ledger.promised.delete(address);
+        for (const [i, [address, { request }]] of promised.entries()) {
+          ledger.promised.delete(address);
+          if ('failed' in given.results[i]!) lost(objectKey(request.podName, namespace));
+        }
         let i = promised.length;
         return jobs.map(({ ask }) => (ask ? given.results[i++] : undefined));
       }
@@ -243,38 +263,36 @@ export function allocator({ client, pools, clock, signal }: AllocatorOptions): A
     }
   }
 
-  function has(namespace: string, range: NetworkRange, request: PoolRequest): boolean {
-    const { address = '', podUid, interfaceKey, nodeName } = request;
+  /** The pool that this address is in, unless the range is declared otherwise by now. */
+  function poolOf(namespace: string, range: NetworkRange, address: string): IPPool | undefined {
     const declaration = poolFor(range, address);
     const pool = declaration && known.get(objectKey(declaration.name, namespace));
+    return pool && isSame(pool.spec, declaration.spec) ? pool : undefined;
+  }
+
+  function isRecorded(namespace: string, range: NetworkRange, request: PoolRequest): boolean {
+    const { address = '', nodeName } = request;
+    const pool = poolOf(namespace, range, address);
     const entry = pool && byAddress(pool).get(address);
     return (
-      declaration !== undefined &&
-      isSame(pool?.spec ?? declaration.spec, declaration.spec) &&
-      entry?.podUid === podUid &&
-      entry.interfaceKey === interfaceKey &&
-      entry.nodeName === nodeName &&
-      entry.releasedAt === undefined
+      entry !== undefined && isOfSame(entry, request) && entry.nodeName === nodeName && entry.releasedAt === undefined
     );
+  }
+
+  function isPromised(namespace: string, range: NetworkRange, request: PoolRequest): boolean {
+    const { address = '' } = request;
+    const ask = ledgers.get(keyOfRange(namespace, range))?.promised.get(address);
+    return ask !== undefined && isOfSame(ask.request, request) && poolOf(namespace, range, address) !== undefined;
   }
 
   return {
     async allocate(namespace, range, request) {
       const key = keyOfRange(namespace, range);
-      const promised = request.address === undefined ? promise(key, { range, request }) : undefined;
+      const promised = request.address === undefined ? promise(namespace, key, { range, request }) : undefined;
       const result = promised ?? (await add(namespace, key, { ask: { range, request } }));
       return result ?? { failed: 'Exhausted', message: 'Nothing was answered' };
     },
-    async recorded(namespace, podUid) {
-      const isOf = ({ request }: Ask): boolean => request.podUid === podUid;
-      const open = [...ledgers].flatMap(([key, { promised }]) =>
-        [...promised.values()].filter(isOf).map((ask) => ({ key, ask })),
-      );
-      await Promise.all(open.map(({ key }) => add(namespace, key, {})));
-      const lost = open.find(({ ask: { range, request } }) => !has(namespace, range, request));
-      if (lost) throw new Unavailable('ADDRESS_LOST', `${lost.ask.request.address} went to another pod`);
-    },
-    has,
+    has: (namespace, range, request) => isRecorded(namespace, range, request) || isPromised(namespace, range, request),
     async release({ metadata: { namespace = '' }, spec }, leaves) {
       await add(namespace, rangeKey(namespace, spec.network, spec.cidr), { leaves });
     },
@@ -286,7 +304,10 @@ export function allocator({ client, pools, clock, signal }: AllocatorOptions): A
         .map((endMs) => endMs - clock.now());
       return ends.length === 0 ? undefined : Math.max(0, Math.min(...ends));
     },
-    end: () => known.end(),
+    end() {
+      for (const { endWait } of ledgers.values()) endWait?.();
+      known.end();
+    },
   };
 }
 
@@ -307,6 +328,9 @@ function byAddress(pool: IPPool): ReadonlyMap<string, IPAllocation> {
   addresses.set(pool, known);
   return known;
 }
+
+const isOfSame = (a: IPAllocation | PoolRequest, b: PoolRequest): boolean =>
+  a.podUid === b.podUid && a.interfaceKey === b.interfaceKey;
 
 const isSamePool = (a: IPPool, b: IPPool): boolean => a.metadata.name === b.metadata.name;
 

@@ -20,8 +20,8 @@ export interface NetworkContext {
   readonly clock: Clock;
   readonly log: Log;
   readonly sampleImage: string;
-  /** Each object has its finalizer when this resolves; many pods that need the same one share its write. */
-  ensureFinalizers(sources: readonly SourceObject[]): Promise<void>;
+  /** Gives each of these objects that lacks it its finalizer. Nothing waits for that: it only keeps an object in sight until its links are gone. */
+  hold(sources: readonly SourceObject[], when: 'now' | 'soon'): void;
   /** Until it is disposed of, these objects are not let go: something of theirs is being written. */
   uses(sources: readonly SourceObject[]): Disposable;
   isUsed(source: SourceKey): boolean;

@@ -16,9 +16,14 @@ import {
   controller,
   dependsOn,
   ensureFinalizer,
+  hasFinalizer,
+  isNotFound,
   isStale,
   keyOf,
+  knocks,
+  objectKey,
   parseObjectKey,
+  pods,
   telling,
   workQueue,
 } from '@podloom/kube';
@@ -32,10 +37,12 @@ import { type Pace, reconcileSource } from './source.ts';
 import {
   type SourceKey,
   type SourceObject,
-  type SourceType,
+  bridgesNamed,
+  choosesPod,
   isBridge,
   keyOfRef,
   keyOfSource,
+  parseSourceKey,
   sourceTypeOf,
   sourceTypes,
 } from './sources.ts';
@@ -57,6 +64,9 @@ export interface NetworkOptions {
   readonly reservedCidrs: readonly string[];
 }
 
+/** So long a pod may take to have its links, and nothing else is in its way. */
+const holdAfterMs = 250;
+
 /** Most of a reconcile is waiting for the server, and who waits for a pool shares its next write. */
 const concurrency = 512;
 
@@ -68,7 +78,8 @@ export async function leadNetwork(options: NetworkOptions, signal: AbortSignal):
   cleanup.defer(() => look.end());
   const podNetworks = fresh(caches.podNetworks);
   cleanup.defer(() => podNetworks.end());
-  const pools = allocator({ client, pools: caches.pools, clock, signal });
+  const doors = knocks(pods);
+  const pools = allocator({ client, pools: caches.pools, clock, signal, lost: (pod) => doors.knock(pod) });
   cleanup.defer(() => pools.end());
   const sources = new Map([...caches.sources].map(([kind, cache]) => [kind, fresh<SourceObject>(cache)]));
   cleanup.defer(() => sources.forEach((one) => one.end()));
@@ -77,22 +88,27 @@ export async function leadNetwork(options: NetworkOptions, signal: AbortSignal):
   const waiting = waitingList();
   const attaching = progress({ podNetworks, events, clock }, metrics);
   const pace: Pace = new Map();
-  const finalizers = new Map<string, Promise<SourceObject>>();
   const used = new Map<SourceKey, number>();
 
   const sourceQueue = workQueue<SourceKey>({
     concurrency: 16,
     clock,
-    run: (key) => judged(key, () => reconcileSource(key, context, pace, signal)),
+    run: (key) => judged(key, 'report on', () => reconcileSource(key, context, pace, signal)),
   });
   cleanup.defer(() => sourceQueue.stop());
+  const holding = workQueue<SourceKey>({
+    concurrency: 16,
+    clock,
+    run: (key) => judged(key, 'hold', () => addFinalizer(key)),
+  });
+  cleanup.defer(() => holding.stop());
 
-  async function judged(key: SourceKey, run: () => Promise<Outcome>): Promise<Outcome> {
+  async function judged(key: SourceKey, what: string, run: () => Promise<Outcome>): Promise<Outcome> {
     try {
       return await run();
     } catch (error) {
       if (signal.aborted) return 'done';
-      log.warn({ source: key, err: error }, 'Could not report on object, will retry');
+      log.warn({ source: key, what, err: error }, 'Could not do this for an object, will retry');
       return error instanceof PodloomError && error.retry === 'whenChanged' ? 'done' : 'failed';
     }
   }
@@ -108,8 +124,9 @@ export async function leadNetwork(options: NetworkOptions, signal: AbortSignal):
     clock,
     log,
     sampleImage: options.sampleImage,
-    async ensureFinalizers(wanted) {
-      await Promise.all(wanted.map((source) => finalized(source)));
+    hold(wanted, when) {
+      const lacking = wanted.filter((source) => !hasFinalizer(source, sourceTypeOf(source.kind)?.finalizer ?? ''));
+      for (const key of lacking.map(keyOfSource)) holding.addAfter(key, when === 'now' ? 0 : holdAfterMs);
     },
     uses(wanted) {
       const keys = wanted.map(keyOfSource);
@@ -162,40 +179,34 @@ export async function leadNetwork(options: NetworkOptions, signal: AbortSignal):
     for (const source of verdict.composed.sources) sourceQueue.add(keyOfSource(source));
   }
 
-  /** The write is shared by all who need it, and forgotten when it is done: the cache knows then. */
-  async function finalized(source: SourceObject): Promise<void> {
-    const type = sourceTypeOf(source.kind);
-    const known = sources.get(source.kind);
-    const newest = known?.get(keyOf(source)) ?? source;
-    if (!type || newest.metadata.finalizers?.includes(type.finalizer)) return;
-    const uid = source.metadata.uid ?? '';
-    const write = finalizers.get(uid) ?? addFinalizer(newest, type);
-    finalizers.set(uid, write);
+  async function addFinalizer(key: SourceKey): Promise<Outcome> {
+    const { namespace, kind, name } = parseSourceKey(key);
+    const [type, known] = [sourceTypeOf(kind), sources.get(kind)];
+    const source = known?.get(objectKey(name, namespace));
+    if (!type || !source || source.metadata.deletionTimestamp) return 'done';
     try {
-      known?.wrote(await write);
-    } finally {
-      finalizers.delete(uid);
-    }
-  }
-
-  /** Our own status may have gone in between; the finalizer must not wait for the next try because of that. */
-  async function addFinalizer(source: SourceObject, { resource, finalizer }: SourceType): Promise<SourceObject> {
-    try {
-      return await ensureFinalizer(client, resource, source, finalizer, { signal });
+      known?.wrote(await ensureFinalizer(client, type.resource, source, type.finalizer, { signal }));
+      return 'done';
     } catch (error) {
-      if (!isStale(error)) throw error;
-      const { name = '', namespace, uid } = source.metadata;
-      const now = await client.get(resource, name, { namespace, signal });
-      if (now.metadata.uid !== uid || now.metadata.deletionTimestamp) throw error;
-      return await ensureFinalizer(client, resource, now, finalizer, { signal });
+      // Written meanwhile, mostly by ourselves, or gone: the cache is about to hear of it.
+      if (isStale(error) || isNotFound(error)) return 'failed';
+      throw error;
     }
   }
 
-  const podsAround = function* (source: KubeObject): Iterable<ObjectName> {
+  /** Those that it chooses, has something in, or may change the bridge of: also a bridge that another object may have now, or no longer. */
+  const podsAround = function* (source: SourceObject): Iterable<ObjectName> {
     const namespace = source.metadata.namespace ?? '';
+    const bridges = new Set(bridgesNamed(source));
+    const around = [
+      source,
+      ...look.sourcesIn(namespace).filter((one) => bridgesNamed(one).some((it) => bridges.has(it))),
+    ];
+    const key = keyOfSource(source);
     for (const pod of caches.pods.by('namespace', namespace)) {
-      const key = keyOf(pod);
-      if (podNetworks.get(key) || verdicts.has(key) || look.choosing(pod).length > 0) yield parseObjectKey(key);
+      const network = podNetworks.get(keyOf(pod));
+      const hasSome = network && (holders(network).includes(key) || bridgesOf(network).some((it) => bridges.has(it)));
+      if (hasSome || around.some((one) => choosesPod(one, pod))) yield parseObjectKey(keyOf(pod));
     }
   };
   const everyPod = () => caches.pods.list().map((pod) => parseObjectKey(keyOf(pod)));
@@ -243,6 +254,7 @@ export async function leadNetwork(options: NetworkOptions, signal: AbortSignal):
     reconcile: (pod, run) => reconcilePod(pod, context, run),
     reconcileAbsence: (name, run) => reconcileGonePod(name, context, run),
     watches: [
+      dependsOn(doors.source, ({ metadata: { name = '', namespace } }) => [{ name, namespace }]),
       dependsOn(caches.podNetworks, ({ metadata }) => [{ name: metadata.name ?? '', namespace: metadata.namespace }]),
       ...sourceTypes.flatMap(({ kind }) => {
         const cache = caches.sources.get(kind);

@@ -1,6 +1,7 @@
 /**
  * From all objects that choose a pod to its one PodNetwork. The way is short on purpose, because people wait for it: compose from caches, an address
- * that is set aside already, or else one write of the pool together with everyone who asks at the same time, one write of the PodNetwork.
+ * that is set aside already, or else one write of the pool together with everyone who asks at the same time, one write of the PodNetwork. What can be
+ * written after it is: finalizers, without which nothing is lost but that an object is seen until its links are gone, and whose the address is.
  *
  * What goes is taken out of the PodNetwork first; its addresses are given back only when the agent has seen that, or when pod or node are no more.
  */
@@ -84,22 +85,16 @@ export async function reconcilePod(pod: Pod, context: NetworkContext, { signal }
   const seen = new Map(context.view.choosing(pod).map((one) => [keyOfSource(one), one.metadata.generation]));
   const composed = forPod(pod, network, context.view.compose(pod));
   using _ = context.uses(composed.sources);
-  // Together: neither does anything that the other would have to wait for, and the PodNetwork waits for both.
-  const [addressed] = await Promise.all([
-    giveAddresses(pod, composed, network, context),
-    context.ensureFinalizers(composed.sources),
-  ]);
+  const addressed = await giveAddresses(pod, composed, network, context);
   const spec = specOf(pod, composed, addressed.interfaces);
   const wanted = { spec, waiting: addressed.waiting };
   const problems = problemsOf(pod, composed, addressed.problems, network, context);
   context.judge(pod, { podUid: pod.metadata.uid ?? '', composed, problems, seen });
 
   const isOther = network ? !isSameJson(network.spec, spec) : !asksForNothing(spec);
-  try {
-    if (isOther) await (network ? update(network, spec, context, signal) : create(pod, spec, context, signal));
-  } finally {
-    await context.allocator.recorded(pod.metadata.namespace ?? '', pod.metadata.uid ?? '');
-  }
+  if (isOther) await (network ? update(network, spec, context, signal) : create(pod, spec, context, signal));
+  // While the agent works, nothing is written that is not needed yet.
+  context.hold(composed.sources, !isOther && network && isObserved(network) ? 'now' : 'soon');
   const later = addressed.retryMs === undefined ? done : retryAfter(addressed.retryMs, 'An address has to cool down');
   if (isOther) return later; // the agent's answer brings us back here
   if (network && asksForNothing(spec) && (isClean(network) || !nodeIsThere)) {

@@ -1,7 +1,10 @@
-/** Pools that nobody needs any more go; and how full the others are is measured. */
+/**
+ * Pools that nobody needs any more go, once every address in them has cooled down: who declares the same network again a moment later does not get the
+ * addresses that others had just now. How full the others are is measured.
+ */
 import { type IPPool, ipPoolKind } from '@podloom/api';
 import { type Metrics, type ObjectKey, isNotFound, isStale, keyOf, workQueue } from '@podloom/kube';
-import { declaredNetworks } from '@podloom/network';
+import { coolDownMs, declaredNetworks } from '@podloom/network';
 import { asksOtherwise } from './caches.ts';
 import type { NetworkContext } from './context.ts';
 
@@ -9,6 +12,9 @@ export interface PoolCareOptions {
   readonly signal: AbortSignal;
   readonly metrics: Metrics;
 }
+
+/** As long as the longest cool-down, which is that of a former leader's stock. */
+const restMs = 2 * coolDownMs;
 
 export function startPoolCare(
   { caches, view, client, clock, log }: NetworkContext,
@@ -24,12 +30,21 @@ export function startPoolCare(
     'network',
     'pool',
   ]);
+  /** Since when nobody has needed a pool, and nothing in it has changed. */
+  const restsSinceMs = new Map<ObjectKey, number>();
   const queue = workQueue<ObjectKey>({
     clock,
     concurrency: 4,
     async run(key) {
       const pool = caches.pools.getByKey(key);
-      if (!pool || isNeeded(pool) || signal.aborted) return 'done';
+      if (!pool || isNeeded(pool) || signal.aborted) {
+        restsSinceMs.delete(key);
+        return 'done';
+      }
+      const nowMs = clock.monotonicMs();
+      const sinceMs = restsSinceMs.get(key) ?? nowMs;
+      restsSinceMs.set(key, sinceMs);
+      if (nowMs - sinceMs < restMs) return { retryAfterMs: sinceMs + restMs - nowMs };
       const { name = '', namespace, uid, resourceVersion } = pool.metadata;
       try {
         // The very pool that we saw empty: one that was just given an address from stays.
@@ -54,6 +69,7 @@ export function startPoolCare(
     caches.pools.subscribe(({ key, old, now }) => {
       const { metadata, spec, status } = (now ?? old)!;
       const labels = { namespace: metadata.namespace ?? '', network: spec.network, pool: metadata.name ?? '' };
+      restsSinceMs.delete(key);
       if (now) {
         used.set(labels, status?.used ?? 0);
         free.set(labels, status?.free ?? 0);

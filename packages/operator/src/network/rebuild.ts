@@ -1,6 +1,6 @@
 /**
- * Pools follow from the PodNetworks: an address that one of them has and no pool records is written down again before anything new is handed out. Nothing
- * is missing in most lives of an operator; it is for pools that someone deleted, or that came from an old backup.
+ * Pools follow from the PodNetworks: an address that one of them has and no pool records is written down before anything new is handed out. Missing are
+ * the last ones that an operator handed out before it ended, and all of a pool that someone deleted or that came from an old backup.
  */
 import { type PodNetwork, formatIp, parseCidr } from '@podloom/api';
 import type { NetworkRange, PoolRequest } from '@podloom/network';
@@ -24,8 +24,7 @@ export async function rebuildPools({ caches, allocator, log }: NetworkContext): 
     missing.map(({ namespace, range, request }) => allocator.allocate(namespace, range, request)),
   );
   const lost = results.filter((result) => 'failed' in result).length;
-  if (missing.length > 0)
-    log.warn({ addresses: missing.length, lost }, 'Wrote addresses down again that no IPPool had');
+  if (missing.length > 0) log.info({ addresses: missing.length, lost }, 'Wrote addresses down that no IPPool had');
 }
 
 function addressesOf({ metadata, spec }: PodNetwork): Missing[] {

@@ -58,6 +58,18 @@ export function choosesPod(source: SourceObject, pod: Pod): boolean {
   return selects(source.spec.podSelector, labels);
 }
 
+/** The bridges that an object names, in the form of `bridgesOf` a PodNetwork. */
+export function bridgesNamed(source: SourceObject): string[] {
+  const { namespace } = source.metadata;
+  const names = ((): (string | undefined)[] => {
+    if (isPodConfig(source)) return (source.spec.networkAttachments ?? []).map(({ master }) => master);
+    if (isPodNetworkConfig(source)) return (source.spec.additionalNetworks ?? []).map(({ master }) => master);
+    if (isBridge(source)) return [source.spec.name];
+    return 'bridge' in source.spec ? [source.spec.bridge] : [];
+  })();
+  return names.flatMap((name) => (name === undefined ? [] : `${namespace}/${name}`));
+}
+
 export const isPodConfig = (object: KubeObject): object is PodConfig => object.kind === 'PodConfig';
 export const isPodNetworkConfig = (object: KubeObject): object is PodNetworkConfig =>
   object.kind === 'PodNetworkConfig';

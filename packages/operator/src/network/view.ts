@@ -31,10 +31,14 @@ export function view(caches: Caches, reservedCidrs: readonly string[]): View {
   /** Bridges that some object names; others are only still recorded. */
   let named: ReadonlySet<string> = new Set();
   let reserved: string[] | undefined;
+  /** By namespace. */
+  const sources = new Map<string, Sources>();
   const undo = [
     ...[...caches.sources.values()].map((cache) =>
       cache.subscribe(({ old, now }) => {
-        if (!old || !now || asksOtherwise(old, now)) devices = undefined;
+        if (old && now && !asksOtherwise(old, now)) return;
+        devices = undefined;
+        sources.delete((now ?? old)?.metadata.namespace ?? '');
       }),
     ),
     caches.podNetworks.subscribe(({ old, now }) => {
@@ -55,18 +59,24 @@ export function view(caches: Caches, reservedCidrs: readonly string[]): View {
     const cache = caches.sources.get(kind);
     return (namespace === undefined ? cache?.list() : cache?.by('namespace', namespace)) as T[];
   };
-  const sourcesOf = (namespace?: string): Sources => ({
+  const gather = (namespace?: string): Sources => ({
     podConfigs: all<PodConfig>('PodConfig', namespace),
     podNetworkConfigs: all<PodNetworkConfig>('PodNetworkConfig', namespace),
     additionalNetworks: all<AdditionalNetwork>('AdditionalNetwork', namespace),
     primaryNetworks: all<PrimaryNetwork>('PrimaryNetwork', namespace),
     bridges: all<Bridge>('Bridge', namespace),
   });
+  /** The same until one of them asks for something else. */
+  const sourcesOf = (namespace: string): Sources => {
+    const known = sources.get(namespace) ?? gather(namespace);
+    sources.set(namespace, known);
+    return known;
+  };
 
   /** Of all namespaces, because they share the nodes' list of names. What a PodNetwork has recorded stays. */
   function currentDevices(): Map<string, string> {
     if (devices) return devices;
-    const namings = bridgeNamings(sourcesOf());
+    const namings = bridgeNamings(gather());
     named = new Set(namings.map(({ namespace, bridge }) => namingKey(namespace, bridge)));
     devices = bridgeDevices([
       ...namings,

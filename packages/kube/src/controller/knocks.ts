@@ -1,6 +1,7 @@
-/** Tells the controller of things that are not in the API: the kernel or the runtime says that a pod should be looked at. */
-import { type KubeObject, podNetworkKind } from '@podloom/api';
-import { type Cache, type Change, type ObjectKey, parseObjectKey } from '@podloom/kube';
+/** Tells a controller of things that are not in the API: something else says that an object should be looked at. */
+import type { KubeObject, Resource } from '@podloom/api';
+import type { Cache } from '../cache/cache.ts';
+import { type Change, type ObjectKey, parseObjectKey } from '../cache/store.ts';
 
 export interface Knocks {
   /** In the shape of a cache that holds nothing: a controller takes it as one more thing to watch. */
@@ -8,12 +9,12 @@ export interface Knocks {
   knock(key: ObjectKey): void;
 }
 
-export function knocks(): Knocks {
+export function knocks(resource: Resource): Knocks {
   const listeners = new Set<(change: Change<KubeObject>) => void>();
-  const { apiVersion, kind } = { apiVersion: 'podnetwork.opdev.io/v1alpha1', kind: 'PodNetwork' };
+  const { group, version, kind } = resource;
   return {
     source: {
-      resource: podNetworkKind.resource,
+      resource,
       get: () => undefined,
       getByKey: () => undefined,
       list: () => [],
@@ -29,6 +30,7 @@ export function knocks(): Knocks {
     },
     knock(key) {
       const { name, namespace } = parseObjectKey(key);
+      const apiVersion = group === '' ? version : `${group}/${version}`;
       const now: KubeObject = { apiVersion, kind, metadata: { name, namespace } };
       for (const listener of listeners) listener({ key, old: undefined, now });
     },
