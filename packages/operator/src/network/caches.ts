@@ -24,7 +24,7 @@ import {
 } from '@podloom/kube';
 import type { NetworkGrant } from '@podloom/api';
 import { bridgesOf, holders } from './pod-network.ts';
-import { type SourceObject, sourceTypes } from './sources.ts';
+import { type SourceObject, namedByLabel, sourceTypes } from './sources.ts';
 
 export interface CacheContext {
   readonly client: Client;
@@ -34,7 +34,7 @@ export interface CacheContext {
 }
 
 export interface Caches {
-  readonly pods: Cache<Pod, 'namespace' | 'node'>;
+  readonly pods: Cache<Pod, 'namespace' | 'node' | 'label'>;
   readonly podNetworks: Cache<PodNetwork, 'namespace' | 'holder' | 'bridge' | 'node'>;
   readonly pools: Cache<IPPool, 'namespace' | 'range' | 'pod'>;
   readonly nodes: Cache<Node>;
@@ -66,7 +66,11 @@ export function startCaches({ client, log, signal, onlyNamespace }: CacheContext
   return {
     pods: open(pods, {
       keep: trimPod,
-      indexes: { namespace: inNamespace, node: ({ spec }) => (spec?.nodeName ? [spec.nodeName] : []) },
+      indexes: {
+        namespace: inNamespace,
+        node: ({ spec }) => (spec?.nodeName ? [spec.nodeName] : []),
+        label: namedByLabel,
+      },
     }),
     podNetworks: open(podNetworkKind.resource, {
       indexes: { namespace: inNamespace, holder: holders, bridge: bridgesOf, node: ({ spec }) => [spec.nodeName] },

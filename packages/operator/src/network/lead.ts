@@ -38,7 +38,6 @@ import {
   type SourceKey,
   type SourceObject,
   bridgesNamed,
-  choosesPod,
   isBridge,
   keyOfRef,
   keyOfSource,
@@ -194,20 +193,18 @@ export async function leadNetwork(options: NetworkOptions, signal: AbortSignal):
     }
   }
 
-  /** Those that it chooses, has something in, or may change the bridge of: also a bridge that another object may have now, or no longer. */
-  const podsAround = function* (source: SourceObject): Iterable<ObjectName> {
-    const namespace = source.metadata.namespace ?? '';
+  /** First those that it chooses, which wait for it; then those that it has something in, or may change the bridge of, also for another object. */
+  const podsAround = (source: SourceObject): Iterable<ObjectName> => {
     const bridges = new Set(bridgesNamed(source));
-    const around = [
-      source,
-      ...look.sourcesIn(namespace).filter((one) => bridgesNamed(one).some((it) => bridges.has(it))),
+    const others = look
+      .sourcesIn(source.metadata.namespace ?? '')
+      .filter((one) => bridgesNamed(one).some((bridge) => bridges.has(bridge)));
+    const networks = [
+      ...caches.podNetworks.by('holder', keyOfSource(source)),
+      ...[...bridges].flatMap((bridge) => caches.podNetworks.by('bridge', bridge)),
     ];
-    const key = keyOfSource(source);
-    for (const pod of caches.pods.by('namespace', namespace)) {
-      const network = podNetworks.get(keyOf(pod));
-      const hasSome = network && (holders(network).includes(key) || bridgesOf(network).some((it) => bridges.has(it)));
-      if (hasSome || around.some((one) => choosesPod(one, pod))) yield parseObjectKey(keyOf(pod));
-    }
+    const chosen = [source, ...others].flatMap((one) => look.chosenBy(one));
+    return new Set([...chosen, ...networks].map(keyOf)).values().map((key) => parseObjectKey(key));
   };
   const everyPod = () => caches.pods.list().map((pod) => parseObjectKey(keyOf(pod)));
 

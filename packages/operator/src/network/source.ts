@@ -2,7 +2,7 @@
  * Reports back on one object that asks for networks, and lets it go when nothing of it is left. It never touches pods: pod.ts does, and calls for this
  * when it has found something.
  */
-import { type Outcome, applyStatus, hasFinalizer, isSameJson, objectKey, removeFinalizer } from '@podloom/kube';
+import { type Outcome, applyStatus, hasFinalizer, isSameJson, keyOf, objectKey, removeFinalizer } from '@podloom/kube';
 import { type KubeObject, type PodNetwork, podNetworkKind } from '@podloom/api';
 import { bridgeConflicts } from '@podloom/network';
 import type { NetworkContext } from './context.ts';
@@ -15,7 +15,6 @@ import {
   type SourceKey,
   type SourceObject,
   type SourceType,
-  choosesPod,
   keyOfSource,
   isBridge,
   isPodConfig,
@@ -97,13 +96,16 @@ function podsOf(source: SourceObject, context: NetworkContext): PodState[] | und
   const { caches, podNetworks } = context;
   const namespace = source.metadata.namespace ?? '';
   const states: PodState[] = [];
-  for (const pod of caches.pods.by('namespace', namespace)) {
+  const mine = isBridge(source)
+    ? caches.podNetworks
+        .by('bridge', `${namespace}/${source.spec.name}`)
+        .flatMap((network) => caches.pods.getByKey(keyOf(network)) ?? [])
+    : context.view.chosenBy(source);
+  for (const pod of mine) {
     const { name = '', uid, deletionTimestamp } = pod.metadata;
     const network = podNetworks.get(objectKey(name, namespace));
-    const isMine = isBridge(source)
-      ? network !== undefined && bridgesOf(network).includes(`${namespace}/${source.spec.name}`)
-      : choosesPod(source, pod);
-    if (!isMine || !isServed(pod, network) || (!network && !caches.nodes.get(pod.spec?.nodeName ?? ''))) continue;
+    if (!isServed(pod, network)) continue;
+    if (!network && (isBridge(source) || !caches.nodes.get(pod.spec?.nodeName ?? ''))) continue;
     const verdict = context.verdictOf(pod);
     const isCurrent = isBridge(source) || verdict?.seen.get(keyOfSource(source)) === source.metadata.generation;
     if (verdict?.podUid !== uid || !verdict || !isCurrent) return undefined;

@@ -58,6 +58,13 @@ export function choosesPod(source: SourceObject, pod: Pod): boolean {
   return selects(source.spec.podSelector, labels);
 }
 
+/** The objects that a pod names by its labels. Other kinds find their pods by selectors. */
+export const namedByLabel = ({ metadata: { namespace = '', labels = {} } }: Pod): SourceKey[] =>
+  [
+    { kind: 'PodConfig', name: labels[podConfigLabel] },
+    { kind: 'PodNetworkConfig', name: labels[podNetworkConfigLabel] },
+  ].flatMap(({ kind, name }) => (name === undefined ? [] : sourceKey(namespace, kind, name)));
+
 /** The bridges that an object names, in the form of `bridgesOf` a PodNetwork. */
 export function bridgesNamed(source: SourceObject): string[] {
   const { namespace } = source.metadata;

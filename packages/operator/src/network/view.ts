@@ -7,7 +7,15 @@ import type { Pod } from '@podloom/kube';
 import { type ComposedPod, type Sources, bridgeDevices, bridgeNamings, composePod, namingKey } from '@podloom/network';
 import { type Caches, asksOtherwise } from './caches.ts';
 import { type Limits, type Refusal, grantsFor, refusalOf } from './refusals.ts';
-import { type SourceObject, choosesPod, isBridge, sourceTypes } from './sources.ts';
+import {
+  type SourceObject,
+  choosesPod,
+  isBridge,
+  isPodConfig,
+  isPodNetworkConfig,
+  keyOfSource,
+  sourceTypes,
+} from './sources.ts';
 
 export interface PodComposition extends ComposedPod {
   readonly refusals: readonly Refusal[];
@@ -21,6 +29,8 @@ export interface View {
   compose(pod: Pod): PodComposition;
   /** Everything that asks for something in this pod, whether it gets it or not. */
   choosing(pod: Pod): SourceObject[];
+  /** The pods that the object asks for something in. */
+  chosenBy(source: SourceObject): Pod[];
   deviceOf(namespace: string, bridge: string): string | undefined;
   limits(namespace: string): Limits;
   end(): void;
@@ -105,6 +115,10 @@ export function view(caches: Caches, reservedCidrs: readonly string[]): View {
     sourcesByKind: sourcesOf,
     limits,
     choosing: (pod) => sourcesIn(pod.metadata.namespace ?? '').filter((source) => choosesPod(source, pod)),
+    chosenBy(source) {
+      if (isPodConfig(source) || isPodNetworkConfig(source)) return caches.pods.by('label', keyOfSource(source));
+      return caches.pods.by('namespace', source.metadata.namespace ?? '').filter((pod) => choosesPod(source, pod));
+    },
     deviceOf: (namespace, bridge) => currentDevices().get(namingKey(namespace, bridge)),
     compose(pod) {
       const { namespace = '', name = '', uid = '', labels = {} } = pod.metadata;
