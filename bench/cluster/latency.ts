@@ -1,4 +1,5 @@
 /** How long a tenant waits: from before the write is sent until the kernel, and until the object's own status, have what was asked for. */
+import { quietMachine } from '../quiet.ts';
 import type { Measurement } from '../report.ts';
 import type { Floor } from './floor.ts';
 import { cpuByPart, cpuSince, type CpuByPart } from './process.ts';
@@ -9,6 +10,7 @@ export const tasks = {
   first: 'attach one, the first of its node',
   status: 'attach one, shown in status',
   detach: 'detach one',
+  label: 'attach one, by a label on the pod',
   twenty: 'attach 20 pods, until the last',
   all: 'attach 200 pods, until the last',
   allShown: 'attach 200 pods, all shown in status',
@@ -17,6 +19,7 @@ export const tasks = {
 const warmUp = 5;
 const rounds = 60;
 const firstRounds = 20;
+const labelRounds = 30;
 const manyRounds = [
   { task: tasks.twenty, pods: 20, rounds: 7 },
   { task: tasks.all, pods: 200, rounds: 3 },
@@ -48,33 +51,47 @@ export async function latencies({ world, floor, progress }: LatencyOptions): Pro
   const cpu: CpuByPart[] = [];
 
   // One pod of each node stays, so that the network is there; and then none, so that each pod also needs the node's bridge.
+  const residents = world.pods.slice(0, 2);
+  const next = world.pods.slice(2).values();
+  const take = (howMany: number): string[] => Array.from({ length: howMany }, () => next.next().value!);
+  const ones = take(warmUp + rounds);
+  const [labelled, firsts] = [take(labelRounds), take(firstRounds)];
   await world.create('one', 1);
-  const [residents, others] = [world.pods.slice(0, 2), world.pods.slice(2)];
-  progress(`one at a time, ${rounds} rounds`);
-  const residing = until(world.configs, () => podsShown(world) === residents.length);
+  const residing = world.kernel.until(residents, 1);
   await world.choose(residents, 'one');
   await residing;
-  for (let round = -warmUp; round < rounds; round += 1) {
+  for (const pod of [...ones, ...firsts]) await world.choose([pod], ownObject(pod));
+  await quietMachine();
+  progress(`one at a time, ${rounds} rounds`);
+  for (const [i, pod] of ones.entries()) {
     const floorMs = await floor.round(1);
-    const { stages, detachedMs } = await oneRound(world, others[(round + warmUp) % others.length]!);
-    if (round < 0) continue;
+    const { stages, detachedMs } = await oneRound(world, pod, byObject(world, pod));
+    if (i < warmUp) continue;
     seen.push(stages);
     record(tasks.one, 'podloom', stages.usable);
     record(tasks.one, 'floor', floorMs);
     record(tasks.status, 'podloom', stages.shown);
     record(tasks.detach, 'podloom', detachedMs);
   }
+  progress(`one at a time by a label, ${labelRounds} rounds`);
+  for (const pod of labelled) {
+    const floorMs = await floor.round(1);
+    const { stages } = await oneRound(world, pod, byLabel(world, pod));
+    record(tasks.label, 'podloom', stages.usable);
+    record(tasks.label, 'floor', floorMs);
+  }
   progress(`the first of a node, ${firstRounds} rounds`);
   const leaving = until(world.networks, () => world.networks.size === 0);
   await world.choose(residents, null);
   await leaving;
-  for (let round = 0; round < firstRounds; round += 1) {
+  for (const pod of firsts) {
     const floorMs = await floor.round(1);
-    const { stages } = await oneRound(world, others[round]!);
+    const { stages } = await oneRound(world, pod, byObject(world, pod));
     record(tasks.first, 'podloom', stages.usable);
     record(tasks.first, 'floor', floorMs);
   }
   await world.remove('one');
+  await world.choose([...ones, ...firsts], null);
 
   for (const { task, pods: howMany, rounds: count } of manyRounds) {
     const pods = world.pods.slice(0, howMany);
@@ -122,13 +139,38 @@ interface Stages {
   readonly shown: number;
 }
 
-const podsShown = ({ configs }: World): number => configs.get('one', namespace)?.status?.podConfigurations?.length ?? 0;
+/** How a pod gets a link and loses it again, and which object tells of it. */
+interface Way {
+  readonly config: string;
+  attach(): Promise<void>;
+  detach(): Promise<void>;
+}
 
-/** A running pod is given the label of an object that is there, and loses it again. */
-async function oneRound(world: World, pod: string): Promise<{ stages: Stages; detachedMs: number }> {
+const ownObject = (pod: string): string => `one-${pod}`;
+
+/** The pod has the label already; the object comes and goes. */
+const byObject = (world: World, pod: string): Way => ({
+  config: ownObject(pod),
+  attach: () => world.create(ownObject(pod), 1),
+  detach: () => world.withdraw(ownObject(pod)),
+});
+
+/** The object is there already; the pod gets the label and loses it. It is the kubelet's business as well, which looks at the whole pod each time. */
+const byLabel = (world: World, pod: string): Way => ({
+  config: 'one',
+  attach: () => world.choose([pod], 'one'),
+  detach: () => world.choose([pod], null),
+});
+
+async function oneRound(
+  world: World,
+  pod: string,
+  { config, attach, detach }: Way,
+): Promise<{ stages: Stages; detachedMs: number }> {
   const { configs, networks, pools, kernel } = world;
-  const [others, networksBefore] = [podsShown(world), networks.size];
   const network = () => networks.get(pod, namespace);
+  const isShown = () =>
+    configs.get(config, namespace)?.status?.podConfigurations?.some(({ podName }) => podName === pod) ?? false;
   const hasAddress = () =>
     pools
       .list()
@@ -141,19 +183,18 @@ async function oneRound(world: World, pod: string): Promise<{ stages: Stages; de
     until(networks, () => network() !== undefined),
     kernel.until([pod], 1),
     until(networks, () => network()?.status?.interfaces?.[0]?.state === 'Attached'),
-    until(configs, () => podsShown(world) === others + 1),
+    until(configs, isShown),
   ] as const;
-  await world.choose([pod], 'one');
+  await attach();
   const answered = performance.now() - startMs;
   const [recorded, composed, usable, reported, shown] = await Promise.all(facts);
 
   const leaveMs = performance.now();
   const detached = kernel.until([pod], 0);
-  await world.choose([pod], null);
+  await detach();
   const detachedAtMs = await detached;
-  await until(networks, () => networks.size === networksBefore);
-  await until(configs, () => podsShown(world) === others);
-  // Else the next round would wait for the write that gives this one's address back.
+  await until(networks, () => network() === undefined);
+  await until(configs, () => !isShown());
   await until(pools, () => !hasAddress());
   const stages = {
     answered,

@@ -42,6 +42,8 @@ export interface World extends AsyncDisposable {
   /** Gives pods the label that the PodConfig of this name chooses by; without a name, takes it away. */
   choose(pods: readonly string[], config: string | null): Promise<void>;
   create(config: string, attachments: number): Promise<void>;
+  /** Deletes it, and waits for nothing. */
+  withdraw(config: string): Promise<void>;
   /** Resolves when nothing is left of it, also in the kernel. */
   remove(config: string): Promise<void>;
 }
@@ -102,6 +104,7 @@ export async function openWorld({ client, cluster, podsPerNode, progress }: Worl
   const pools = startCache<IPPool>({ ...common, resource: ipPoolKind.resource, namespace });
   await Promise.all([configs.waitForSync(), networks.waitForSync(), pools.waitForSync()]);
   const names = drafts.map(({ metadata }) => metadata.name);
+  const withdraw = (config: string) => client.delete(podConfigKind.resource, config, { namespace });
   const owned = undo.move();
   return {
     client,
@@ -122,8 +125,9 @@ export async function openWorld({ client, cluster, podsPerNode, progress }: Worl
         { namespace },
       );
     },
+    withdraw,
     async remove(config) {
-      await client.delete(podConfigKind.resource, config, { namespace });
+      await withdraw(config);
       await kernel.until(names, 0);
       await until(configs, () => configs.get(config, namespace) === undefined);
       await until(networks, () => networks.size === 0);
