@@ -22,7 +22,7 @@ export { describeStep } from './explain/step.ts';
 export { allocate, coolDownMs, coolUntilMs } from './ipam/allocate.ts';
 export { countsOf, firstGateway, poolCount, poolFor, poolSize, poolsOf } from './ipam/pools.ts';
 export { release } from './ipam/release.ts';
-export { stockOf } from './ipam/stock.ts';
+export { givenBack, stockOf } from './ipam/stock.ts';
 export type { Allocated, AllocationResult, NetworkRange, PoolDeclaration, PoolRequest } from './ipam/types.ts';
 export type { DesiredBridge, DesiredNode, DesiredPod, LinkNames, PodPlan, PrimaryPlan } from './plan/desired.ts';
 export { deriveMac, gatewayMac } from './mac.ts';

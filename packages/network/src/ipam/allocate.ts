@@ -55,14 +55,20 @@ function draftOf(pool: IPPool, now: string, holder: string | undefined): Draft {
   const stocked = (stock?.addresses ?? [])
     .map((address) => parseIp(address).value)
     .filter((value) => !taken.has(value));
-  if (!isOwn) for (const value of stocked) taken.set(value, formerStock(numbers.family, value, now));
+  const isTakenOver = !isOwn && stock !== undefined;
+  if (isTakenOver) {
+    const back = [...taken].filter(([, entry]) => entry.releasedAt !== undefined && !isFormerStock(entry));
+    for (const value of [...stocked, ...back.map(([value]) => value)]) {
+      taken.set(value, formerStock(numbers.family, value, now));
+    }
+  }
   return {
     pool,
     numbers,
     taken,
     stock: isOwn ? stocked : [],
     cursor: numbers.first,
-    changed: !isOwn && stocked.length > 0,
+    changed: isTakenOver,
   };
 }
 

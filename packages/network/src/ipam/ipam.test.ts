@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { allocate, coolDownMs } from './allocate.ts';
 import { capacityOf, firstGateway, poolCount, poolFor, poolsOf } from './pools.ts';
 import { release } from './release.ts';
-import { stockOf, stockSizeFor } from './stock.ts';
+import { givenBack, stockOf, stockSizeFor } from './stock.ts';
 import type { Allocated, NetworkRange, PoolRequest } from './types.ts';
 
 const at = (ms: number): string => new Date(Date.UTC(2030, 0, 1) + ms).toISOString();
@@ -205,8 +205,12 @@ describe('a stock', () => {
 interface Living {
   readonly request: PoolRequest;
   readonly address: string;
-  /** Handed out of the stock of a term, before its pool knew, with so many changes of leadership seen. */
-  readonly stock?: { readonly term: string; readonly seen: number };
+  /** Handed out by a term without a write of the pool, with so many changes of leadership seen. */
+  readonly unwritten?: {
+    readonly term: string;
+    readonly seen: number;
+    readonly because: 'stock' | 'given back' | 'recorded';
+  };
 }
 
 /**
@@ -220,6 +224,8 @@ type Action =
   | { readonly do: 'restart'; readonly who: 0 | 1 }
   | { readonly do: 'writePodNetwork'; readonly crash: boolean }
   | { readonly do: 'remove'; readonly pod: number }
+  | { readonly do: 'detach'; readonly pod: number }
+  | { readonly do: 'detachAndReturn'; readonly who: 0 | 1; readonly pod: number }
   | { readonly do: 'release'; readonly who: 0 | 1 }
   | { readonly do: 'wait'; readonly ms: number };
 
@@ -245,14 +251,16 @@ const anyAction: fc.Arbitrary<Action> = fc.oneof(
     }),
   },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('remove' as const), pod: fc.nat(5) }) },
-  { weight: 3, arbitrary: fc.record({ do: fc.constant('release' as const), who: anyWho }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('detach' as const), pod: fc.nat(5) }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('detachAndReturn' as const), who: anyWho, pod: fc.nat(5) }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('release' as const), who: anyWho }) },
   {
     weight: 3,
     arbitrary: fc.record({ do: fc.constant('wait' as const), ms: fc.constantFrom(1, coolDownMs - 1, coolDownMs) }),
   },
 );
 // fast-check's own choice of length would be five: too short for anyone to race.
-const story = fc.array(anyAction, { minLength: 30, maxLength: 80, size: 'max' });
+const story = fc.array(anyAction, { minLength: 40, maxLength: 100, size: 'max' });
 
 class Cluster {
   server = pools({ cidr: '10.0.0.0/27' });
@@ -260,7 +268,7 @@ class Cluster {
   readonly terms: [string, string] = ['0', '1'];
   /** What each leader promised and has not recorded, by address: in memory only. */
   readonly promised: [Map<string, PoolRequest>, Map<string, PoolRequest>] = [new Map(), new Map()];
-  /** When whose stock was taken over by another: nothing that was handed out of it reaches the server a cool-down later. */
+  /** When whose stock was taken over by another: nothing that was handed out without a write reaches the server a cool-down later. */
   readonly takeovers: { readonly term: string; readonly ms: number }[] = [];
   /** Of which of them each leader has heard. */
   readonly seen: [number, number] = [0, 0];
@@ -270,10 +278,13 @@ class Cluster {
   /** When an address was last in use, and by whom. */
   readonly lastUsed = new Map<string, { readonly uid: string; readonly ms: number }>();
   readonly violations: string[] = [];
-  /** How much happened: writes refused, PodNetworks written, of those from a stock, addresses that went on to another pod. */
+  /** Pods that live and ask for nothing. */
+  readonly content = new Set<string>();
+  /** How much happened: writes refused, PodNetworks written, of those from a stock or given back before, addresses that went on to another pod. */
   refused = 0;
   used = 0;
   ofStock = 0;
+  again = 0;
   inherited = 0;
   ms = 0;
   readonly #lives = [0, 0, 0, 0, 0, 0];
@@ -330,9 +341,24 @@ class Cluster {
         this.#lives[action.pod]! += 1;
         return;
       }
+      case 'detach': {
+        const pod = this.pod(action.pod);
+        const had = this.living.get(pod);
+        if (!had || this.onTheirWay.some(({ request }) => request.podName === pod)) return;
+        this.lastUsed.set(had.address, { uid: had.request.podUid, ms: this.ms });
+        this.living.delete(pod);
+        this.content.add(pod);
+        return;
+      }
+      case 'detachAndReturn':
+        this.act({ do: 'detach', pod: action.pod });
+        this.read(action.who);
+        this.act({ do: 'release', who: action.who });
+        return this.promise(action.who, action.pod);
       case 'release': {
         const exist = this.pods();
-        const leaves = ({ podUid }: { podUid: string }) => podUid !== '' && !exist.has(podUid);
+        const leaves = ({ podName, podUid }: { podName: string; podUid: string }) =>
+          podUid !== '' && (!exist.has(podUid) || (this.content.has(podName) && !this.living.has(podName)));
         this.write(action.who, release(this.copies[action.who], leaves, at(this.ms)));
         return;
       }
@@ -355,6 +381,7 @@ class Cluster {
   /** One write, as the operator does it: what is promised and what PodNetworks have is recorded along with what is asked for. */
   allocate(who: 0 | 1, wanted: readonly number[]): void {
     const asked = wanted.map((n) => ask(this.pod(n))).filter(({ podName }) => !this.living.has(podName));
+    for (const { podName } of asked) this.content.delete(podName);
     const known = [...this.living.values()].map(({ request, address }): PoolRequest =>
       Object.assign({ ...request }, { address: bare(address), hasIt: true }),
     );
@@ -364,32 +391,43 @@ class Cluster {
     this.promised[who].clear();
     asked.forEach((request, i) => {
       const result = results[i]!;
-      if ('address' in result) this.onTheirWay.push({ request, address: result.address });
+      if (!('address' in result)) return;
+      const because = { term: this.terms[who], seen: this.seen[who], because: 'recorded' as const };
+      const unwritten = changed.length === 0 ? { unwritten: because } : {};
+      this.onTheirWay.push({ request, address: result.address, ...unwritten });
     });
   }
 
   promise(who: 0 | 1, n: number): void {
     const request = ask(this.pod(n));
     const [copy] = this.copies[who];
-    const isOwn = ({ podUid }: { podUid: string }) => podUid === request.podUid;
+    const isOwn = ({ podUid, releasedAt }: { podUid: string; releasedAt?: string | undefined }) =>
+      podUid === request.podUid && releasedAt === undefined;
     const isKnown = copy?.status?.allocations?.some(isOwn) === true || [...this.promised[who].values()].some(isOwn);
     if (this.living.has(request.podName) || isKnown) return;
-    const address = stockOf(copy!, this.terms[who]).find((one) => !this.promised[who].has(one));
+    const back = givenBack(copy!, this.terms[who], request);
+    const address = [...(back ? [back] : []), ...stockOf(copy!, this.terms[who])].find(
+      (one) => !this.promised[who].has(one),
+    );
     if (address === undefined) return;
+    this.content.delete(request.podName);
     this.promised[who].set(address, { ...request, address });
-    this.onTheirWay.push({ request, address: `${address}/27`, stock: { term: this.terms[who], seen: this.seen[who] } });
+    const because = address === back ? 'given back' : 'stock';
+    const unwritten = { term: this.terms[who], seen: this.seen[who], because } as const;
+    this.onTheirWay.push({ request, address: `${address}/27`, unwritten });
   }
 
   use(entry: Living): void {
-    const { request, address, stock } = entry;
-    const over = stock && this.takeovers.slice(stock.seen).find(({ term }) => term === stock.term);
+    const { request, address, unwritten } = entry;
+    const over = unwritten && this.takeovers.slice(unwritten.seen).find(({ term }) => term === unwritten.term);
     if (over && this.ms - over.ms >= coolDownMs) return;
     if (this.living.has(request.podName)) return; // there is one already: the server refuses a second
     const rival = [...this.living.values()].find((one) => one.address === address);
     if (rival) this.violations.push(`${address}: ${rival.request.podName} and ${request.podName}`);
     const before = this.lastUsed.get(address);
     this.used += 1;
-    if (stock !== undefined) this.ofStock += 1;
+    if (unwritten?.because === 'stock') this.ofStock += 1;
+    if (unwritten?.because === 'given back') this.again += 1;
     if (before && before.uid !== request.podUid) this.inherited += 1;
     if (before && before.uid !== request.podUid && this.ms - before.ms < coolDownMs)
       this.violations.push(`${address} is warm`);
@@ -421,6 +459,7 @@ describe('two leaders, crashes and retries', () => {
     expect(count(({ refused }) => refused)).toBeGreaterThan(200);
     expect(count(({ used }) => used)).toBeGreaterThan(700);
     expect(count(({ ofStock }) => ofStock)).toBeGreaterThan(100);
+    expect(count(({ again }) => again)).toBeGreaterThan(20);
     expect(count(({ inherited }) => inherited)).toBeGreaterThan(10);
   });
 

@@ -2,8 +2,12 @@
  * Addresses that a leader may hand out before their pool records who has them, so that a pod that comes alone waits for one write less. A leader sets them
  * aside with a write of the pool, under the name of its term. Two terms never share one: the next leader lets a former one's stock cool down, twice as long as
  * an address that was given back, and only then hands it out. A PodNetwork of the former leader that arrives until then is recognised by the address that it has.
+ *
+ * What an interface gave back a moment ago it may have again in the same way, and nobody else may; so the next leader lets that cool down as well.
  */
-import { type IPAllocation, type IPPool, formatIp } from '@podloom/api';
+import { type IPAllocation, type IPPool, formatIp, parseIp } from '@podloom/api';
+import { numbersOf } from './pools.ts';
+import type { PoolRequest } from './types.ts';
 
 const largest = 32;
 
@@ -13,6 +17,17 @@ export const stockSizeFor = (free: number): number => Math.min(largest, Math.flo
 /** What this term may hand out of a pool, in order. */
 export const stockOf = ({ status }: IPPool, holder: string): readonly string[] =>
   status?.stock?.holder === holder ? status.stock.addresses : [];
+
+/** What this interface gave back and may have again, in a pool that this term has a stock in. */
+export function givenBack({ spec, status }: IPPool, holder: string, request: PoolRequest): string | undefined {
+  if (status?.stock?.holder !== holder) return undefined;
+  const isOwn = (entry: IPAllocation): boolean =>
+    entry.releasedAt !== undefined &&
+    entry.podUid === request.podUid &&
+    entry.interfaceKey === request.interfaceKey &&
+    !numbersOf(spec).isReserved(parseIp(entry.address).value);
+  return status.allocations?.find(isOwn)?.address;
+}
 
 /** No interface has such a key: theirs begin with a kind. */
 const stockKey = 'stock';

@@ -81,6 +81,7 @@ function world() {
       const result = await addresses.allocate('ns', range, request);
       return 'address' in result ? result.address : result.failed;
     },
+    giveBack: (...podNames: string[]) => addresses.release(stored!, ({ podName }) => podNames.includes(podName)),
     tell: () => {
       const change = { key: keyOf(stored!), old: heard, now: stored } as Change<IPPool>;
       heard = stored;
@@ -192,6 +193,25 @@ describe('an allocator', () => {
     open.resolve();
     expect(await other).toBe('10.0.0.9/24');
     expect(await give(ask('named', '10.0.0.3'))).toBe('10.0.0.3/24');
+  });
+
+  it('promises who comes back what it had, unless another has it by then', async () => {
+    const { addresses, give, giveBack, tell, recorded, clock } = world();
+    await give(ask('a'));
+    await give(ask('b'));
+    tell();
+    await giveBack('a', 'b');
+    tell();
+    await give(ask('named', '10.0.0.9'));
+    tell();
+    const before = recorded();
+    expect(await give(ask('b'))).toBe('10.0.0.3/24');
+    expect(await give(ask('c'))).toBe('10.0.0.4/24');
+    expect(recorded()).toEqual(before);
+    await clock.advance(61_000);
+    expect(await give(ask('d', '10.0.0.2'))).toBe('10.0.0.2/24');
+    expect(await give(ask('a'))).toBe('10.0.0.5/24');
+    expect(addresses.has('ns', range, ask('b', '10.0.0.3'))).toBe(true);
   });
 
   it('refuses by name what is promised', async () => {

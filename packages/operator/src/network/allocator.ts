@@ -24,6 +24,7 @@ import {
   type PoolRequest,
   allocate,
   coolUntilMs,
+  givenBack,
   poolFor,
   poolsOf,
   release,
@@ -101,10 +102,11 @@ export function allocator({ client, pools, clock, signal, lost }: AllocatorOptio
     const [declared] = poolsOf(range, 1);
     if (signal.aborted || !declared || ours.some(({ spec }) => !isSame(spec, declared.spec))) return undefined;
     const had = [...promised].find(([, ask]) => isOwn(ask.request))?.[0];
-    // What it has in a pool, or had there a moment ago, it is given again.
-    if (had === undefined && ours.some(({ status }) => status?.allocations?.some(isOwn))) return undefined;
+    const isHeld = (entry: IPAllocation): boolean => isOwn(entry) && entry.releasedAt === undefined;
+    if (had === undefined && ours.some(({ status }) => status?.allocations?.some(isHeld))) return undefined;
     const isLeft = (address: string): boolean => !promised.has(address) && !giving.has(address);
-    const address = had ?? ours.flatMap((pool) => stockOf(pool, holder)).find(isLeft);
+    const again = ours.flatMap((pool) => givenBack(pool, holder, request) ?? []);
+    const address = had ?? [...again, ...ours.flatMap((pool) => stockOf(pool, holder))].find(isLeft);
     if (address === undefined) return undefined;
     // Not `hasIt`: if another leader took the stock over, the pod must not have it until its PodNetwork is seen.
     promised.set(address, { range, request: { ...request, address } });
