@@ -142,8 +142,8 @@ interface Stages {
 /** How a pod gets a link and loses it again, and which object tells of it. */
 interface Way {
   readonly config: string;
-  attach(): Promise<void>;
-  detach(): Promise<void>;
+  readonly attach: () => Promise<void>;
+  readonly detach: () => Promise<void>;
 }
 
 const ownObject = (pod: string): string => `one-${pod}`;
