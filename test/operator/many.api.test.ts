@@ -79,6 +79,33 @@ describe('two hundred pods at once', () => {
   });
 });
 
+describe('an object among many', () => {
+  it('brings only those pods under review that it concerns', async () => {
+    const w = await world();
+    const { metrics } = await w.operator();
+    await w.agent();
+    await w.config('c', range);
+    await manyPods(w, 30);
+    await w.pod('z', { podconfig: 'd' });
+    await expectAllServed(w, 30);
+    await eventually(async () => expect((await w.getConfig('c'))?.status?.podConfigurations).toHaveLength(30));
+    const looks = async (): Promise<number> =>
+      [...(await metrics.text()).matchAll(/^podloom_reconciles_total\{.*controller="pods".*\} (\d+)$/gm)].reduce(
+        (sum, [, count]) => sum + Number(count),
+        0,
+      );
+    const before = await looks();
+    await w.config('d', [{ name: 'x0', master: 'xbr', cidr: '10.71.0.0/24' }]);
+    await eventually(async () => expect((await w.getConfig('d'))?.status?.phase).toBe('configured'));
+    expect((await looks()) - before).toBeGreaterThan(0);
+    expect((await looks()) - before).toBeLessThan(30);
+    // On the same bridge, an older object may have to give way, or get back what it lacked.
+    const again = await looks();
+    await w.config('e', [{ name: 'y0', master: 'pcbr0', cidr: '10.70.0.0/22' }]);
+    await eventually(async () => expect((await looks()) - again).toBeGreaterThanOrEqual(30));
+  });
+});
+
 describe('operators', () => {
   it('that change the lead in the middle of the work hand out no address twice', async () => {
     const w = await world();

@@ -196,6 +196,21 @@ describe('workQueue', () => {
     );
   });
 
+  it('starts one in a turn of the event loop, so that what the first sends does not wait for the last', async () => {
+    const { queue, starts, finish } = world(3);
+    const turn = () => new Promise((resolve) => void setImmediate(resolve));
+    for (const key of ['a', 'b', 'c', 'd']) queue.add(key);
+    await Promise.resolve();
+    expect(starts).toEqual(['a']);
+    await turn();
+    expect(starts).toEqual(['a', 'b']);
+    await turn();
+    await turn();
+    expect(starts).toEqual(['a', 'b', 'c']);
+    await finish('b', 'done');
+    expect(starts).toEqual(['a', 'b', 'c', 'd']);
+  });
+
   it('runs every other key once before a key that is added all the time runs again', async () => {
     const { queue, starts, finish } = world(1);
     queue.add('noisy');
