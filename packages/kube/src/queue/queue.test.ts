@@ -8,6 +8,7 @@ import type { Outcome, WorkQueue } from './queue.ts';
 
 const backoff = { minMs: 100, maxMs: 1_000 };
 const noJitter = () => 0;
+const turn = () => new Promise((resolve) => void setImmediate(resolve));
 
 /** A queue whose runs end when the test says so. */
 function world(concurrency: number) {
@@ -198,7 +199,6 @@ describe('workQueue', () => {
 
   it('starts one in a turn of the event loop, so that what the first sends does not wait for the last', async () => {
     const { queue, starts, finish } = world(3);
-    const turn = () => new Promise((resolve) => void setImmediate(resolve));
     for (const key of ['a', 'b', 'c', 'd']) queue.add(key);
     await Promise.resolve();
     expect(starts).toEqual(['a']);
