@@ -17,7 +17,7 @@ export const tasks = {
 } as const;
 
 const warmUp = 5;
-const rounds = 60;
+const rounds = 120;
 const firstRounds = 20;
 const labelRounds = 30;
 const manyRounds = [
