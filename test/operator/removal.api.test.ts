@@ -2,7 +2,7 @@
 import { bridgeKind } from '@podloom/api';
 import { nodes } from '@podloom/kube';
 import { describe, expect, it } from 'vitest';
-import { eventually, world } from './world.ts';
+import { eventually, seeingWrites, world } from './world.ts';
 
 const one = [{ name: 'pc0', master: 'pcbr0', cidr: '10.50.0.0/24' }];
 
@@ -89,6 +89,26 @@ describe('a PodConfig that is deleted', () => {
     agent.pause();
     await Promise.all([w.removePod('a'), w.removeConfig('c'), w.removePod('b')]);
     await eventually(async () => expect(await w.getConfig('c')).toBeUndefined());
+    await eventually(async () => expect([await w.networks(), await w.used()]).toEqual([[], 0]));
+  });
+
+  it('before it could be held is gone at once, and takes everything with it all the same', async () => {
+    const w = await world();
+    const gone = Promise.withResolvers<void>();
+    await w.operator({
+      wrap: (client) =>
+        seeingWrites(client, async (verb, plural) => {
+          if (`${verb} ${plural}` === 'patch podconfigs') await gone.promise;
+        }),
+    });
+    await w.agent();
+    await w.config('c', one);
+    await w.pod('a', { podconfig: 'c' });
+    await eventually(async () => expect((await w.getConfig('c'))?.status?.phase).toBe('configured'));
+    expect((await w.getConfig('c'))?.metadata.finalizers).toBeUndefined();
+    await w.removeConfig('c');
+    expect(await w.getConfig('c')).toBeUndefined();
+    gone.resolve();
     await eventually(async () => expect([await w.networks(), await w.used()]).toEqual([[], 0]));
   });
 
