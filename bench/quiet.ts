@@ -1,3 +1,4 @@
+/** Figures of a machine that is at work with something else are figures of that. */
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 

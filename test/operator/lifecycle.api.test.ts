@@ -46,7 +46,10 @@ describe('a pod', () => {
     await eventually(async () => expect(await w.addressesOf('a')).toEqual(['10.40.0.2/24', '10.41.0.2/24']));
     await w.config('c', two.slice(1));
     await eventually(async () => expect(await w.addressesOf('a')).toEqual(['10.41.0.2/24']));
-    await eventually(async () => expect(await w.used()).toBe(1));
+    await eventually(async () => {
+      const inUse = (await w.pools()).filter(({ status }) => status?.used !== 0);
+      expect(inUse.map(({ spec }) => spec.network)).toEqual(['pcbr1']);
+    });
     await eventually(async () => {
       expect((await w.getConfig('c'))?.status?.podConfigurations?.[0]?.configList).toEqual([
         expect.stringContaining('podIPAddr:10.41.0.2/24'),

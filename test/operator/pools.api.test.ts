@@ -26,6 +26,9 @@ describe('a pool that nobody needs any more', () => {
     await eventually(async () => expect(await w.used()).toBe(1));
     await remove();
     clock.jump(60_000);
+    // An object of another network makes it look at all pools, and its own status comes after that.
+    await w.config('other', [{ name: 'o0', master: 'obr', cidr: '10.62.0.0/24' }]);
+    await eventually(async () => expect((await w.getConfig('other'))?.status?.phase).toBe('unset'));
     expect(await w.pools()).toHaveLength(1);
     clock.jump(60_000);
     await eventually(async () => expect(await w.pools()).toEqual([]));

@@ -1,6 +1,6 @@
 /** The moments between a write and the watch that tells of it, which no real server can be made to stretch: here the watch tells when the test says so. */
 import { type IPPool, Unavailable, ipPoolKind } from '@podloom/api';
-import { type Cache, type Change, type Client, type ObjectKey, keyOf, manualClock } from '@podloom/kube';
+import { type Cache, type Change, type Client, type ObjectKey, keyOf, manualClock, silentLog } from '@podloom/kube';
 import type { NetworkRange, PoolRequest } from '@podloom/network';
 import { describe, expect, it } from 'vitest';
 import { allocator } from './allocator.ts';
@@ -70,7 +70,7 @@ function world() {
   const clock = manualClock(Date.now());
   const lost: ObjectKey[] = [];
   const signal = new AbortController().signal;
-  const another = () => allocator({ client, pools, clock, signal, lost: (pod) => lost.push(pod) });
+  const another = () => allocator({ client, pools, clock, log: silentLog, signal, lost: (pod) => lost.push(pod) });
   const addresses = another();
   return {
     addresses,

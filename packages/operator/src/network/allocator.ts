@@ -11,6 +11,7 @@ import {
   type Cache,
   type Client,
   type Clock,
+  type Log,
   type ObjectKey,
   isAlreadyExists,
   isNotFound,
@@ -49,6 +50,7 @@ export interface AllocatorOptions {
   readonly client: Client;
   readonly pools: Cache<IPPool, 'range'>;
   readonly clock: Clock;
+  readonly log: Log;
   readonly signal: AbortSignal;
   /** What was promised to this pod is another's, as its pool says, and it needs another address: a leader before or after us was there first. */
   readonly lost: (pod: ObjectKey) => void;
@@ -81,7 +83,7 @@ const mostAttempts = 50;
 /** Not at once, because the pod's agent is at work; and not much later, because until then only this process and the PodNetwork know. */
 const recordAfterMs = 500;
 
-export function allocator({ client, pools, clock, signal, lost }: AllocatorOptions): Allocator {
+export function allocator({ client, pools, clock, log, signal, lost }: AllocatorOptions): Allocator {
   const known = fresh(pools);
   const ledgers = new Map<string, Ledger>();
   /** This term of leadership: the stock of another one, even of this very process, is not ours. */
@@ -118,8 +120,10 @@ export function allocator({ client, pools, clock, signal, lost }: AllocatorOptio
     if (signal.aborted) return;
     ledger.endWait ??= clock.after(recordAfterMs, () => {
       ledger.endWait = undefined;
-      // What fails here is waited for and tried again, as long as it is promised.
-      add(namespace, key, {}).catch(() => undefined);
+      // It is waited for and tried again, as long as it is promised.
+      add(namespace, key, {}).catch((error: unknown) => {
+        if (!signal.aborted) log.warn({ range: key, err: error }, 'Could not record addresses, will retry');
+      });
     });
   }
 

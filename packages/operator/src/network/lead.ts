@@ -78,7 +78,7 @@ export async function leadNetwork(options: NetworkOptions, signal: AbortSignal):
   const podNetworks = fresh(caches.podNetworks);
   cleanup.defer(() => podNetworks.end());
   const doors = knocks(pods);
-  const pools = allocator({ client, pools: caches.pools, clock, signal, lost: (pod) => doors.knock(pod) });
+  const pools = allocator({ client, pools: caches.pools, clock, log, signal, lost: (pod) => doors.knock(pod) });
   cleanup.defer(() => pools.end());
   const sources = new Map([...caches.sources].map(([kind, cache]) => [kind, fresh<SourceObject>(cache)]));
   cleanup.defer(() => sources.forEach((one) => one.end()));
@@ -92,22 +92,23 @@ export async function leadNetwork(options: NetworkOptions, signal: AbortSignal):
   const sourceQueue = workQueue<SourceKey>({
     concurrency: 16,
     clock,
-    run: (key) => judged(key, 'report on', () => reconcileSource(key, context, pace, signal)),
+    run: (key) =>
+      judged(key, 'Could not report on object, will retry', () => reconcileSource(key, context, pace, signal)),
   });
   cleanup.defer(() => sourceQueue.stop());
   const holding = workQueue<SourceKey>({
     concurrency: 16,
     clock,
-    run: (key) => judged(key, 'hold', () => addFinalizer(key)),
+    run: (key) => judged(key, 'Could not give object its finalizer, will retry', () => addFinalizer(key)),
   });
   cleanup.defer(() => holding.stop());
 
-  async function judged(key: SourceKey, what: string, run: () => Promise<Outcome>): Promise<Outcome> {
+  async function judged(key: SourceKey, complaint: string, run: () => Promise<Outcome>): Promise<Outcome> {
     try {
       return await run();
     } catch (error) {
       if (signal.aborted) return 'done';
-      log.warn({ source: key, what, err: error }, 'Could not do this for an object, will retry');
+      log.warn({ source: key, err: error }, complaint);
       return error instanceof PodloomError && error.retry === 'whenChanged' ? 'done' : 'failed';
     }
   }
