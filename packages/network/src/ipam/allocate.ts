@@ -89,7 +89,9 @@ const coolsDown = (entry: IPAllocation, nowMs: number): boolean => nowMs < (cool
 function serve(request: PoolRequest, drafts: readonly Draft[], nowMs: number): AllocationResult {
   if (request.address !== undefined) return serveStatic(request, request.address, drafts, nowMs);
   for (const draft of drafts) {
-    const own = [...draft.taken].find(([value, entry]) => isOf(entry, request) && !draft.numbers.isReserved(value));
+    const own = draft.taken
+      .entries()
+      .find(([value, entry]) => isOf(entry, request) && !draft.numbers.isReserved(value));
     if (own) return give(draft, own[0], request);
   }
   for (const draft of drafts) {

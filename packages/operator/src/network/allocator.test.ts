@@ -1,6 +1,15 @@
 /** The moments between a write and the watch that tells of it, which no real server can be made to stretch: here the watch tells when the test says so. */
 import { type IPPool, Unavailable, ipPoolKind } from '@podloom/api';
-import { type Cache, type Change, type Client, type ObjectKey, keyOf, manualClock, silentLog } from '@podloom/kube';
+import {
+  type Cache,
+  type Change,
+  type Client,
+  type ObjectKey,
+  keyOf,
+  manualClock,
+  objectKey,
+  silentLog,
+} from '@podloom/kube';
 import type { NetworkRange, PoolRequest } from '@podloom/network';
 import { describe, expect, it } from 'vitest';
 import { allocator } from './allocator.ts';
@@ -59,13 +68,13 @@ function world() {
     },
   } as unknown as Client;
   const pools = {
-    by: (_: string, key: string) => (heard && key === rangeKey('ns', 'br', '10.0.0.0/24') ? [heard] : []),
+    by: (_: string, key: string) => (heard && [rangeKey('ns', 'br', '10.0.0.0/24'), 'ns'].includes(key) ? [heard] : []),
     getByKey: (key: ObjectKey) => (heard && key === keyOf(heard) ? heard : undefined),
     subscribe(listener: (change: Change<IPPool>) => void) {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-  } as unknown as Cache<IPPool, 'range'>;
+  } as unknown as Cache<IPPool, 'namespace' | 'range'>;
   /** Another term of leadership on the same server. */
   const clock = manualClock(Date.now());
   const lost: ObjectKey[] = [];
@@ -81,7 +90,9 @@ function world() {
       const result = await addresses.allocate('ns', range, request);
       return 'address' in result ? result.address : result.failed;
     },
-    giveBack: (...podNames: string[]) => addresses.release(stored!, ({ podName }) => podNames.includes(podName)),
+    giveBack: async (...podNames: string[]) => {
+      for (const pod of podNames) await addresses.release(objectKey(pod, 'ns'), () => true);
+    },
     tell: () => {
       const change = { key: keyOf(stored!), old: heard, now: stored } as Change<IPPool>;
       heard = stored;
@@ -107,7 +118,12 @@ function world() {
       reading = held.pass;
       return held;
     },
-    recorded: () => (stored?.status?.allocations ?? []).map(({ podName, address }) => `${podName} ${address}`),
+    recorded: () =>
+      (stored?.status?.allocations ?? []).map(
+        ({ podName, address, releasedAt }) => `${podName} ${address}${releasedAt === undefined ? '' : ' given back'}`,
+      ),
+    /** Counts writes of the pool. */
+    version: () => version,
   };
 }
 
@@ -144,6 +160,43 @@ describe('an allocator', () => {
     await clock.advance(500);
     expect(recorded()).toContain('c 10.0.0.4');
     expect(clock.pending).toBe(0);
+  });
+
+  it('takes back what it has only promised, with the write that records it', async () => {
+    const { addresses, clock, give, giveBack, tell, recorded, version } = world();
+    await give(ask('a'));
+    tell();
+    await give(ask('b'));
+    const before = version();
+    expect(addresses.heldBy(objectKey('b', 'ns'))).toMatchObject([
+      { entry: { address: '10.0.0.3' }, range: { network: 'br', cidr: '10.0.0.0/24' } },
+    ]);
+    await giveBack('b');
+    expect(recorded()).toEqual(['a 10.0.0.2', 'b 10.0.0.3 given back']);
+    expect(version()).toBe(before + 1);
+    expect(addresses.heldBy(objectKey('b', 'ns'))).toEqual([]);
+    expect(clock.pending).toBe(0);
+  });
+
+  it('takes back what it gave of a pool of which the watch has not told yet', async () => {
+    const { give, giveBack, recorded } = world();
+    await give(ask('a'));
+    await giveBack('a');
+    expect(recorded()).toEqual(['a 10.0.0.2 given back']);
+  });
+
+  it('takes back what it promised also while the write that records it is on its way', async () => {
+    const { clock, give, giveBack, tell, holdAnswer, recorded } = world();
+    await give(ask('a'));
+    tell();
+    await give(ask('b'));
+    const { reached, open } = holdAnswer();
+    await clock.advance(500);
+    await reached.promise;
+    const given = giveBack('b');
+    open.resolve();
+    await given;
+    expect(recorded()).toEqual(['a 10.0.0.2', 'b 10.0.0.3 given back']);
   });
 
   it('leaves no timer behind when it ends', async () => {

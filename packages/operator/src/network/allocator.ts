@@ -17,6 +17,7 @@ import {
   isNotFound,
   isStale,
   objectKey,
+  parseObjectKey,
 } from '@podloom/kube';
 import {
   type AllocationResult,
@@ -39,16 +40,25 @@ export interface Allocator {
   allocate(namespace: string, range: NetworkRange, request: PoolRequest): Promise<AllocationResult>;
   /** Whether this address, without prefix length, is this interface's: in a pool, or promised. Then there is nothing to ask for. */
   has(namespace: string, range: NetworkRange, request: PoolRequest): boolean;
-  /** Gives back what `leaves` says, of the range that this pool is a part of. */
-  release(pool: IPPool, leaves: (entry: IPAllocation) => boolean): Promise<void>;
+  /** Everything that pods of this name have and have not given back: in a pool, or promised. */
+  heldBy(pod: ObjectKey): Held[];
+  /** Gives back what `leaves` says of that. */
+  release(pod: ObjectKey, leaves: Leaves): Promise<void>;
   /** Milliseconds until the next address of a range has cooled down; undefined where none is about to. */
   coolDownEndsMs(namespace: string, range: NetworkRange): number | undefined;
   end(): void;
 }
 
+/** An address, and the range that it is of. */
+export interface Held {
+  readonly entry: IPAllocation;
+  readonly range: Pick<IPPool['spec'], 'network' | 'cidr'>;
+}
+export type Leaves = (held: Held) => boolean;
+
 export interface AllocatorOptions {
   readonly client: Client;
-  readonly pools: Cache<IPPool, 'range'>;
+  readonly pools: Cache<IPPool, 'namespace' | 'range'>;
   readonly clock: Clock;
   readonly log: Log;
   readonly signal: AbortSignal;
@@ -62,6 +72,7 @@ interface Ask {
 }
 /** What goes on in one range. */
 interface Ledger {
+  readonly namespace: string;
   /** Who waits for the next write; undefined while nothing is on its way. */
   line?: Job[] | undefined;
   /** By address: what was handed out of the stock and is not in its pool yet. Every write of the pool records all of it. */
@@ -73,7 +84,7 @@ interface Ledger {
 }
 interface Job {
   readonly ask?: Ask;
-  readonly leaves?: (entry: IPAllocation) => boolean;
+  readonly leaves?: Leaves;
   readonly settle: PromiseWithResolvers<AllocationResult | undefined>;
 }
 
@@ -89,18 +100,24 @@ export function allocator({ client, pools, clock, log, signal, lost }: Allocator
   /** This term of leadership: the stock of another one, even of this very process, is not ours. */
   const holder = randomUUID();
 
-  function ledgerOf(key: string): Ledger {
-    const ledger = ledgers.get(key) ?? { promised: new Map(), giving: new Set() };
+  function ledgerOf(namespace: string, key: string): Ledger {
+    const ledger = ledgers.get(key) ?? { namespace, promised: new Map(), giving: new Set() };
     ledgers.set(key, ledger);
     return ledger;
   }
 
+  /** Also pools that were made here a moment ago, of which the cache has not heard. */
+  const newest = (index: 'namespace' | 'range', key: string): IPPool[] => [
+    ...known.newest(pools.by(index, key)),
+    ...known.unheard().filter((pool) => key === (index === 'range' ? rangeOf(pool) : pool.metadata.namespace)),
+  ];
+
   /** An address of our own stock, where there is one: nobody else hands it out. */
   function promise(namespace: string, key: string, { range, request }: Ask): AllocationResult | undefined {
-    const ledger = ledgerOf(key);
+    const ledger = ledgerOf(namespace, key);
     const { promised, giving } = ledger;
     const isOwn = (one: IPAllocation | PoolRequest): boolean => isOfSame(one, request);
-    const ours = known.newest(pools.by('range', key));
+    const ours = newest('range', key);
     const [declared] = poolsOf(range, 1);
     if (signal.aborted || !declared || ours.some(({ spec }) => !isSame(spec, declared.spec))) return undefined;
     const had = [...promised].find(([, ask]) => isOwn(ask.request))?.[0];
@@ -112,16 +129,16 @@ export function allocator({ client, pools, clock, log, signal, lost }: Allocator
     if (address === undefined) return undefined;
     // Not `hasIt`: if another leader took the stock over, the pod must not have it until its PodNetwork is seen.
     promised.set(address, { range, request: { ...request, address } });
-    recordSoon(namespace, key, ledger);
+    recordSoon(key, ledger);
     return { address: `${address}/${declared.spec.cidr.split('/')[1]}` };
   }
 
-  function recordSoon(namespace: string, key: string, ledger: Ledger): void {
+  function recordSoon(key: string, ledger: Ledger): void {
     if (signal.aborted) return;
     ledger.endWait ??= clock.after(recordAfterMs, () => {
       ledger.endWait = undefined;
       // It is waited for and tried again, as long as it is promised.
-      add(namespace, key, {}).catch((error: unknown) => {
+      add(ledger.namespace, key, {}).catch((error: unknown) => {
         if (!signal.aborted) log.warn({ range: key, err: error }, 'Could not record addresses, will retry');
       });
     });
@@ -129,21 +146,21 @@ export function allocator({ client, pools, clock, log, signal, lost }: Allocator
 
   function add(namespace: string, key: string, job: Omit<Job, 'settle'>): Promise<AllocationResult | undefined> {
     const settle = Promise.withResolvers<AllocationResult | undefined>();
-    const ledger = ledgerOf(key);
+    const ledger = ledgerOf(namespace, key);
     if (ledger.line) ledger.line.push({ ...job, settle });
     else {
       ledger.line = [{ ...job, settle }];
       // In a microtask, so that all who ask in this turn are in the first write already.
-      queueMicrotask(() => void work(namespace, key, ledger));
+      queueMicrotask(() => void work(key, ledger));
     }
     return settle.promise;
   }
 
-  async function work(namespace: string, key: string, ledger: Ledger): Promise<void> {
+  async function work(key: string, ledger: Ledger): Promise<void> {
     while (ledger.line && ledger.line.length > 0) {
       const jobs = ledger.line.splice(0);
       try {
-        const results = await serve(namespace, key, ledger, jobs);
+        const results = await serve(key, ledger, jobs);
         jobs.forEach(({ settle }, i) => settle.resolve(results[i]));
       } catch (error) {
         for (const { settle } of jobs) settle.reject(error);
@@ -152,68 +169,55 @@ export function allocator({ client, pools, clock, log, signal, lost }: Allocator
     ledger.line = undefined;
     ledger.endWait?.();
     ledger.endWait = undefined;
-    if (ledger.promised.size > 0) recordSoon(namespace, key, ledger);
+    if (ledger.promised.size > 0) recordSoon(key, ledger);
     else if (ledger.giving.size === 0) ledgers.delete(key);
   }
 
-  async function serve(
-    namespace: string,
-    key: string,
-    ledger: Ledger,
-    jobs: readonly Job[],
-  ): Promise<(AllocationResult | undefined)[]> {
+  async function serve(key: string, ledger: Ledger, jobs: readonly Job[]): Promise<(AllocationResult | undefined)[]> {
+    const { namespace } = ledger;
     const asked = jobs.flatMap(({ ask }) => ask ?? []);
     let more = 1;
     for (let attempt = 0; attempt < mostAttempts; attempt += 1) {
       signal.throwIfAborted();
       const range = [...asked, ...ledger.promised.values()].at(-1)?.range;
-      if (range) await ensurePools(namespace, key, declarationsFor(range, asked, more));
+      if (range) await ensurePools(namespace, declarationsFor(range, asked, more));
       // From here to the write nothing waits: what is promised while it is on its way is in the next one.
       const promised = [...ledger.promised];
-      // They come first: who asks for one of them by name is too late.
-      const requests = [...promised.map(([, ask]) => ask), ...asked].map(({ request }) => request);
       const now = new Date(clock.now()).toISOString();
-      const before = known.newest(pools.by('range', key)).concat(unseen(key));
-      const released = release(before, (entry) => jobs.some(({ leaves }) => leaves?.(entry)), now);
-      const given = allocate(merge(before, released), requests, { now, holder });
-      const isShort = given.results.some((result) => 'failed' in result && result.failed === 'Exhausted');
+      const before = newest('range', key);
+      // What is promised comes first: it may be given back by now, and who asks for one of them by name is too late.
+      const kept = allocate(before, requestsOf(promised.map(([, ask]) => ask)), { now, holder });
+      const leaves = (entry: IPAllocation, { spec }: IPPool) =>
+        jobs.some((job) => job.leaves?.({ entry, range: spec }));
+      const released = release(merge(before, kept.changed), leaves, now);
+      const given = allocate(merge(before, kept.changed, released), requestsOf(asked), { now, holder });
+      const results = [...kept.results, ...given.results];
+      const isShort = results.some((result) => 'failed' in result && result.failed === 'Exhausted');
       if (range && isShort && poolsOf(range, before.length + 1).length > before.length) {
         more = before.length + 1;
         continue;
       }
-      const changed = merge(released, given.changed).concat(
-        given.changed.filter((pool) => !released.some((one) => isSamePool(one, pool))),
-      );
-      const gives = given.results.flatMap((one) => ('address' in one ? (one.address.split('/')[0] ?? []) : []));
+      const changed = merge(before, kept.changed, released, given.changed).filter((pool) => !before.includes(pool));
+      const gives = results.flatMap((one) => ('address' in one ? (one.address.split('/')[0] ?? []) : []));
       ledger.giving = new Set([...ledger.giving, ...gives]);
       if (await writeAll(changed)) {
         ledger.giving = new Set();
         for (const [i, [address, { request }]] of promised.entries()) {
           ledger.promised.delete(address);
-          if ('failed' in given.results[i]!) lost(objectKey(request.podName, namespace));
+          if ('failed' in kept.results[i]!) lost(objectKey(request.podName, namespace));
         }
-        let i = promised.length;
+        let i = 0;
         return jobs.map(({ ask }) => (ask ? given.results[i++] : undefined));
       }
     }
     throw new Unavailable('POOL_CONTENDED', `The pools of ${key} change all the time; is another operator at work?`);
   }
 
-  /** Pools that were made here a moment ago, of which the cache has not heard. */
-  const made = new Map<string, Set<ObjectKey>>();
-  function unseen(key: string): IPPool[] {
-    const fromHere = made.get(key) ?? new Set();
-    for (const poolKey of fromHere) if (pools.getByKey(poolKey)) fromHere.delete(poolKey);
-    if (fromHere.size === 0) made.delete(key);
-    return [...fromHere].flatMap((poolKey) => known.get(poolKey) ?? []);
-  }
-
-  async function ensurePools(namespace: string, key: string, declarations: readonly PoolDeclaration[]): Promise<void> {
+  async function ensurePools(namespace: string, declarations: readonly PoolDeclaration[]): Promise<void> {
     await Promise.all(
       declarations.map(async ({ name, spec }) => {
         const poolKey = objectKey(name, namespace);
         const pool = known.get(poolKey) ?? (await make({ name, spec }, namespace));
-        if (!pools.getByKey(poolKey)) made.set(key, (made.get(key) ?? new Set()).add(poolKey));
         if (!isSame(pool.spec, spec)) {
           try {
             known.wrote(await client.update(resource, { ...pool, spec }, { namespace, signal }));
@@ -276,6 +280,22 @@ export function allocator({ client, pools, clock, log, signal, lost }: Allocator
     return pool && isSame(pool.spec, declaration.spec) ? pool : undefined;
   }
 
+  function heldBy(pod: ObjectKey): Held[] {
+    const { name, namespace = '' } = parseObjectKey(pod);
+    const recorded = newest('namespace', namespace).flatMap((pool) =>
+      (byPod(pool).get(name) ?? []).map((entry) => ({ entry, range: pool.spec })),
+    );
+    const promised = [...ledgers.values()]
+      .filter((ledger) => ledger.namespace === namespace)
+      .flatMap((ledger) => ledger.promised.entries().toArray())
+      .filter(([, { request }]) => request.podName === name)
+      .map(([address, { range, request }]) => ({
+        entry: { ...request, address },
+        range: poolsOf(range, 1)[0]?.spec ?? range,
+      }));
+    return [...recorded, ...promised];
+  }
+
   function isRecorded(namespace: string, range: NetworkRange, request: PoolRequest): boolean {
     const { address = '', nodeName } = request;
     const pool = poolOf(namespace, range, address);
@@ -299,12 +319,16 @@ export function allocator({ client, pools, clock, log, signal, lost }: Allocator
       return result ?? { failed: 'Exhausted', message: 'Nothing was answered' };
     },
     has: (namespace, range, request) => isRecorded(namespace, range, request) || isPromised(namespace, range, request),
-    async release({ metadata: { namespace = '' }, spec }, leaves) {
-      await add(namespace, rangeKey(namespace, spec.network, spec.cidr), { leaves });
+    heldBy,
+    async release(pod, leaves) {
+      const { name, namespace = '' } = parseObjectKey(pod);
+      const held = heldBy(pod).filter(leaves);
+      const ranges = new Set(held.map(({ range: { network, cidr } }) => rangeKey(namespace, network, cidr)));
+      const job: Omit<Job, 'settle'> = { leaves: (one) => one.entry.podName === name && leaves(one) };
+      await Promise.all([...ranges].map((key) => add(namespace, key, job)));
     },
     coolDownEndsMs(namespace, range) {
-      const ends = known
-        .newest(pools.by('range', keyOfRange(namespace, range)))
+      const ends = newest('range', keyOfRange(namespace, range))
         .flatMap(({ status }) => status?.allocations ?? [])
         .flatMap((entry) => coolUntilMs(entry) ?? [])
         .map((endMs) => endMs - clock.now());
@@ -328,23 +352,39 @@ function declarationsFor(range: NetworkRange, asks: readonly Ask[], more: number
 }
 
 /** A pool is one object until it changes, and is then another. */
-const addresses = new WeakMap<IPPool, ReadonlyMap<string, IPAllocation>>();
-function byAddress(pool: IPPool): ReadonlyMap<string, IPAllocation> {
-  const known = addresses.get(pool) ?? new Map((pool.status?.allocations ?? []).map((entry) => [entry.address, entry]));
-  addresses.set(pool, known);
-  return known;
-}
+const once = <T>(find: (pool: IPPool) => T): ((pool: IPPool) => T) => {
+  const found = new WeakMap<IPPool, T>();
+  return (pool) => {
+    const one = found.get(pool) ?? find(pool);
+    found.set(pool, one);
+    return one;
+  };
+};
+const entriesOf = ({ status }: IPPool): readonly IPAllocation[] => status?.allocations ?? [];
+const byAddress = once((pool) => new Map(entriesOf(pool).map((entry) => [entry.address, entry])));
+const byPod = once((pool) =>
+  Map.groupBy(
+    entriesOf(pool).filter(({ releasedAt }) => releasedAt === undefined),
+    ({ podName }) => podName,
+  ),
+);
+
+const requestsOf = (asks: readonly Ask[]): PoolRequest[] => asks.map(({ request }) => request);
 
 const isOfSame = (a: IPAllocation | PoolRequest, b: PoolRequest): boolean =>
   a.podUid === b.podUid && a.interfaceKey === b.interfaceKey;
 
 const isSamePool = (a: IPPool, b: IPPool): boolean => a.metadata.name === b.metadata.name;
 
-const merge = (before: readonly IPPool[], changed: readonly IPPool[]): IPPool[] =>
-  before.map((pool) => changed.find((one) => isSamePool(one, pool)) ?? pool);
+/** The pools, each as the last of these changes leaves it. */
+const merge = (before: readonly IPPool[], ...changes: readonly (readonly IPPool[])[]): IPPool[] =>
+  before.map((pool) => changes.flat().findLast((one) => isSamePool(one, pool)) ?? pool);
 
 const isSame = (a: IPPool['spec'], b: IPPool['spec']): boolean =>
   a.gateway === b.gateway && a.exclude.join() === b.exclude.join();
 
 const keyOfRange = (namespace: string, range: NetworkRange): string =>
   rangeKey(namespace, range.network, poolsOf(range, 1)[0]?.spec.cidr ?? range.cidr);
+
+const rangeOf = ({ metadata: { namespace = '' }, spec }: IPPool): string =>
+  rangeKey(namespace, spec.network, spec.cidr);

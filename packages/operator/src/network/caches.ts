@@ -36,7 +36,7 @@ export interface CacheContext {
 export interface Caches {
   readonly pods: Cache<Pod, 'namespace' | 'node' | 'label'>;
   readonly podNetworks: Cache<PodNetwork, 'namespace' | 'holder' | 'bridge' | 'node'>;
-  readonly pools: Cache<IPPool, 'namespace' | 'range' | 'pod'>;
+  readonly pools: Cache<IPPool, 'namespace' | 'range'>;
   readonly nodes: Cache<Node>;
   readonly namespaces: Cache<KubeObject>;
   readonly grants: Cache<NetworkGrant>;
@@ -79,12 +79,6 @@ export function startCaches({ client, log, signal, onlyNamespace }: CacheContext
       indexes: {
         namespace: inNamespace,
         range: ({ metadata, spec }) => [rangeKey(metadata.namespace ?? '', spec.network, spec.cidr)],
-        pod: ({ metadata, status }) =>
-          new Set(
-            (status?.allocations ?? [])
-              .filter(({ releasedAt }) => releasedAt === undefined)
-              .map(({ podName }) => `${metadata.namespace}/${podName}`),
-          ),
       },
     }),
     nodes: open(nodes, {

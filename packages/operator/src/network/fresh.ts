@@ -9,6 +9,8 @@ export interface Fresh<T extends KubeObject> {
   get(key: ObjectKey): T | undefined;
   /** The objects that the cache gave, each in its newest form. */
   newest(objects: readonly T[]): T[];
+  /** What we made and the cache has not heard of. */
+  unheard(): T[];
   wrote(object: T): void;
   deleted(object: T): void;
   end(): void;
@@ -40,6 +42,7 @@ export function fresh<T extends KubeObject>(cache: Pick<Cache<T>, 'getByKey' | '
   return {
     get,
     newest: (objects) => objects.map((object) => get(keyOf(object))).filter((object) => object !== undefined),
+    unheard: () => [...own].flatMap(([key, { object }]) => (object && cache.getByKey(key) === undefined ? object : [])),
     wrote(object) {
       if (!isKnown(object)) own.set(keyOf(object), { uid: object.metadata.uid, object });
     },

@@ -2,8 +2,9 @@
  * Giving addresses back. Each cache is behind the server by its own little while, and a leader before us may have done what ours have not heard of.
  * To hand out late costs nothing and to take back wrongly costs a pod its address, so the server itself is asked before anything is taken back.
  */
-import { type IPAllocation, type IPPool, type PodNetwork, type PodNetworkSpec, podNetworkKind } from '@podloom/api';
+import { type PodNetwork, type PodNetworkSpec, podNetworkKind } from '@podloom/api';
 import { type ObjectKey, type Pod, isNotFound, parseObjectKey, pods } from '@podloom/kube';
+import type { Held, Leaves } from './allocator.ts';
 import type { NetworkContext } from './context.ts';
 import { isObserved } from './pod-network.ts';
 
@@ -14,11 +15,10 @@ export async function releaseForGone(
   context: NetworkContext,
   signal: AbortSignal,
 ): Promise<void> {
-  const { name } = parseObjectKey(key);
-  const isOfGone = ({ podName, podUid }: IPAllocation): boolean => podName === name && podUid !== knownUid;
-  if (!hasSome(key, isOfGone, context)) return;
+  const { allocator } = context;
+  if (allocator.heldBy(key).every(({ entry }) => entry.podUid === knownUid)) return;
   const uid = await livingUid(key, context, signal);
-  await takeBack(key, (entry) => entry.podName === name && entry.podUid !== uid, context);
+  await allocator.release(key, ({ entry }) => entry.podUid !== uid);
 }
 
 /** Uid of the pod that has this name and has not ended, as the server itself says. */
@@ -50,48 +50,37 @@ export async function releaseUnneeded(
   const key = `${pod.metadata.namespace}/${pod.metadata.name}` as ObjectKey;
   const isLoose =
     (seen: PodNetwork | undefined): Leaves =>
-    (entry, pool) =>
-      entry.podUid === pod.metadata.uid &&
-      !wanted.waiting.has(entry.interfaceKey) &&
-      !isInSpec(entry, pool, wanted.spec) &&
-      !isHeld(entry, pool, seen);
-  if (!hasSome(key, isLoose(network), context)) return;
+    (held) =>
+      held.entry.podUid === pod.metadata.uid &&
+      !wanted.waiting.has(held.entry.interfaceKey) &&
+      !isInSpec(held, wanted.spec) &&
+      !isInUse(held, seen);
+  if (!context.allocator.heldBy(key).some(isLoose(network))) return;
   const { namespace, name = '' } = pod.metadata;
   const now = await present(() => context.client.get(podNetworkKind.resource, name, { namespace, signal }));
   const nodeIsThere = context.caches.nodes.get(pod.spec?.nodeName ?? '') !== undefined;
   if (now && !isObserved(now) && nodeIsThere) return;
-  await takeBack(key, isLoose(now), context);
+  await context.allocator.release(key, isLoose(now));
 }
 
 /** The address as an interface has it, with the prefix length of its range: two ranges may share an address, and only one of them is in use. */
-const textOf = ({ address }: IPAllocation, { spec }: IPPool): string => `${address}/${spec.cidr.split('/')[1]}`;
+const textOf = ({ entry, range }: Held): string => `${entry.address}/${range.cidr.split('/')[1]}`;
 
-const isInSpec = (entry: IPAllocation, pool: IPPool, { interfaces }: PodNetworkSpec): boolean =>
+const isInSpec = (held: Held, { interfaces }: PodNetworkSpec): boolean =>
   interfaces.some(
     ({ key, addresses, bridge, name, namePrefix }) =>
-      key === entry.interfaceKey &&
-      (bridge?.name ?? name ?? namePrefix) === pool.spec.network &&
-      addresses.includes(textOf(entry, pool)),
+      key === held.entry.interfaceKey &&
+      (bridge?.name ?? name ?? namePrefix) === held.range.network &&
+      addresses.includes(textOf(held)),
   );
 
-const isHeld = (entry: IPAllocation, pool: IPPool, network: PodNetwork | undefined): boolean =>
+const isInUse = (held: Held, network: PodNetwork | undefined): boolean =>
   network !== undefined &&
-  (isInSpec(entry, pool, network.spec) ||
+  (isInSpec(held, network.spec) ||
     (network.status?.interfaces ?? []).some(
       ({ key, state, addresses }) =>
-        key === entry.interfaceKey && (state !== 'Attached' || (addresses ?? []).includes(textOf(entry, pool))),
+        key === held.entry.interfaceKey && (state !== 'Attached' || (addresses ?? []).includes(textOf(held))),
     ));
-
-type Leaves = (entry: IPAllocation, pool: IPPool) => boolean;
-
-const hasSome = (key: ObjectKey, leaves: Leaves, { caches }: NetworkContext): boolean =>
-  caches.pools
-    .by('pod', key)
-    .some((pool) => pool.status?.allocations?.some((entry) => entry.releasedAt === undefined && leaves(entry, pool)));
-
-async function takeBack(key: ObjectKey, leaves: Leaves, { caches, allocator }: NetworkContext): Promise<void> {
-  await Promise.all(caches.pools.by('pod', key).map((pool) => allocator.release(pool, (entry) => leaves(entry, pool))));
-}
 
 async function present<T>(get: () => Promise<T>): Promise<T | undefined> {
   try {
