@@ -69,7 +69,7 @@ export function driftListener(options: ListenerOptions): (event: MonitorEvent<st
   function hearNode(event: MonitorEvent<string>): void {
     switch (event.kind) {
       case 'link':
-        view.touch(event.link.index);
+        view.touch(event.link.index, event.link.name);
         if (isOurs(toObservedLink(event.link)) && (event.change === 'delete' || !event.link.up)) view.touchRouting();
         break;
       case 'port':

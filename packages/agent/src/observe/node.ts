@@ -52,10 +52,10 @@ export interface NodeChanges {
 }
 
 export interface NodeView {
-  /** As it is now, as far as anyone told. */
-  current(): ObservedNamespace;
-  /** Something about this link may have changed. */
-  touch(link: string | number): void;
+  /** As it is now, as far as anyone told. Links that do not matter to who asks may be as they were when someone last asked. */
+  current(matters?: (link: string) => boolean): ObservedNamespace;
+  /** Something about this link may have changed. Its name, where it is at hand, tells to whom it matters. */
+  touch(link: string | number, name?: string): void;
   touchRouting(): void;
   /** Everything may have changed. */
   touchAll(): void;
@@ -77,17 +77,25 @@ export function nodeView(netns: Netns): NodeView {
   let snapshot: ObservedNamespace | undefined;
   let isAllTouched = true;
   let isRoutingTouched = true;
-  const touched = new Set<string | number>();
+  /** By name or index; with the name that we heard, if any. */
+  const touched = new Map<string | number, string | undefined>();
   /** Seen by someone who asked how things are, and not told yet. */
   let untold: NodeChanges = { links: [], routing: false };
 
-  function refreshLinks(): LinkChange[] {
+  function refreshLinks(matters?: (link: string) => boolean): LinkChange[] {
     const before = isAllTouched ? entries : new Map<number, Entry>();
     const after = isAllTouched ? readAll(netns) : new Map<number, Entry>();
-    if (isAllTouched) entries = after;
-    else for (const ref of touched) refreshLink(ref, before, after);
+    if (isAllTouched) {
+      entries = after;
+      touched.clear();
+    }
+    for (const [ref, heard] of touched) {
+      const name = typeof ref === 'string' ? ref : (entries.get(ref)?.link.name ?? heard);
+      if (matters && name !== undefined && !matters(name)) continue;
+      touched.delete(ref);
+      if (typeof ref === 'string' || !after.has(ref)) refreshLink(ref, before, after);
+    }
     isAllTouched = false;
-    touched.clear();
     return changes(before, after);
   }
   function refreshLink(ref: string | number, before: Map<number, Entry>, after: Map<number, Entry>): void {
@@ -107,24 +115,23 @@ export function nodeView(netns: Netns): NodeView {
     isRoutingTouched = false;
     return JSON.stringify(routing) !== before;
   }
-  function refresh(): NodeChanges {
-    const links = isAllTouched || touched.size > 0 ? refreshLinks() : [];
+  function refresh(matters?: (link: string) => boolean): NodeChanges {
+    const links = isAllTouched || touched.size > 0 ? refreshLinks(matters) : [];
     const isOther = isRoutingTouched && refreshRouting();
     if (links.length > 0 || isOther) snapshot = undefined;
     return { links, routing: isOther };
   }
-  const indexOf = (name: string): number =>
-    [...entries.values()].find(({ link }) => link.name === name)?.link.index ?? -1;
+  const indexOf = (name: string): number => entries.values().find(({ link }) => link.name === name)?.link.index ?? -1;
 
-  function gather(): void {
-    const { links, routing } = refresh();
+  function gather(matters?: (link: string) => boolean): void {
+    const { links, routing } = refresh(matters);
     if (links.length > 0 || routing)
       untold = { links: [...untold.links, ...links], routing: untold.routing || routing };
   }
 
   return {
     touchedBy(steps) {
-      for (const link of steps.touched) touched.add(link);
+      for (const link of steps.touched) touched.set(link, undefined);
       isRoutingTouched ||= steps.routingTouched;
     },
     news() {
@@ -133,20 +140,12 @@ export function nodeView(netns: Netns): NodeView {
       untold = { links: [], routing: false };
       return told;
     },
-    current() {
-      gather();
-      const all = [...entries.values()];
-      snapshot ??= {
-        links: all.map(({ link }) => link),
-        addresses: all.flatMap(({ addresses }) => addresses),
-        filters: all.flatMap(({ filters }) => filters),
-        fdb: all.flatMap(({ fdb }) => fdb),
-        ...routing,
-        sysctls: [],
-      };
+    current(matters) {
+      gather(matters);
+      snapshot ??= namespaceOf([...entries.values()], routing);
       return snapshot;
     },
-    touch: (link) => void touched.add(link),
+    touch: (link, name) => void touched.set(link, name ?? touched.get(link)),
     touchRouting() {
       isRoutingTouched = true;
     },
@@ -156,6 +155,15 @@ export function nodeView(netns: Netns): NodeView {
     },
   };
 }
+
+const namespaceOf = (entries: readonly Entry[], routing: Routing): ObservedNamespace => ({
+  links: entries.map(({ link }) => link),
+  addresses: entries.flatMap(({ addresses }) => addresses),
+  filters: entries.flatMap(({ filters }) => filters),
+  fdb: entries.flatMap(({ fdb }) => fdb),
+  ...routing,
+  sysctls: [],
+});
 
 function changes(before: ReadonlyMap<number, Entry>, after: ReadonlyMap<number, Entry>): LinkChange[] {
   return [...new Set([...before.keys(), ...after.keys()])].flatMap((index) => {

@@ -40,7 +40,27 @@ describe('pace', () => {
     await first();
     expect(isReported()).toBe(false);
     await second();
+    await clock.advance(5);
     expect(isReported()).toBe(true);
+    expect(clock.pending).toBe(0);
+  });
+
+  it('waits the longer for others to come, the more have come, and no longer than it takes to notice', async () => {
+    const { clock, begin, report } = setUp();
+    for (let i = 0; i < 11; i += 1) await begin()();
+    const isReported = await report();
+    await clock.advance(49);
+    await begin()();
+    await clock.advance(54);
+    expect(isReported()).toBe(false);
+    await clock.advance(1);
+    expect(isReported()).toBe(true);
+    for (let i = 0; i < 1_000; i += 1) await begin()();
+    const isOver = await report();
+    await clock.advance(250);
+    expect(isOver()).toBe(true);
+    await begin()();
+    expect((await report())()).toBe(true);
     expect(clock.pending).toBe(0);
   });
 

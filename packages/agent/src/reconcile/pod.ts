@@ -1,5 +1,11 @@
 /** One PodNetwork: find the pod, observe, plan, apply, report. Between observing and the last step nothing else runs. */
-import { type PodNetwork, type PodNetworkStatus, type PrimaryLinkState, Unavailable } from '@podloom/api';
+import {
+  type PodNetwork,
+  type PodNetworkSpec,
+  type PodNetworkStatus,
+  type PrimaryLinkState,
+  Unavailable,
+} from '@podloom/api';
 import {
   type Clock,
   type EventRecorder,
@@ -15,6 +21,7 @@ import {
 import { type Netns, isNetlinkError } from '@podloom/netlink';
 import {
   type LinkNames,
+  type Observed,
   type ObservedNamespace,
   type PodPlan,
   type Step,
@@ -103,9 +110,8 @@ function attach(network: PodNetwork, process: PodProcess | undefined, deps: PodD
   const isHostNetwork = process !== undefined && process.inode === deps.nodeInode;
   const { pod, isNew } = enter(key, network, isHostNetwork ? undefined : process, deps);
 
-  const observed = { node: view.current(), pod: pod && observePod(pod.netns, spec, before) };
   const pid = old?.podPid ?? process?.pid;
-  const names = pod && pid !== undefined ? chooseNames({ spec, status: old, pid, observed }) : recordedNames(old);
+  const { observed, names } = observe(key, spec, { pod, pid, old }, deps);
   for (const { node: port } of names.values()) deps.ports.set(port, key);
   const desired = { namespace: network.metadata.namespace ?? '', spec, names, primaryBefore: before };
   const plan = planPod(desired, observed);
@@ -134,6 +140,28 @@ function attach(network: PodNetwork, process: PodProcess | undefined, deps: PodD
     error: [...outcome.failed.values(), ...outcome.errors][0],
     retryAfterMs: drift?.retryAfterMs,
   };
+}
+
+/**
+ * Ports of other pods are not read again for this one, as long as neither a name nor a MAC can be in question: where many pods come at once, each would
+ * read the port of the one before it.
+ */
+function observe(
+  key: ObjectKey,
+  spec: PodNetworkSpec,
+  { pod, pid, old }: { pod: ServedPod | undefined; pid: number | undefined; old: PodNetworkStatus | undefined },
+  { view, ports }: PodDeps,
+): { readonly observed: Observed; readonly names: Map<string, LinkNames> } {
+  const inPod = pod && observePod(pod.netns, spec, old?.primary?.before);
+  const look = (matters?: (link: string) => boolean) => {
+    const observed = { node: view.current(matters), pod: inPod };
+    const names = pod && pid !== undefined ? chooseNames({ spec, status: old, pid, observed }) : recordedNames(old);
+    return { observed, names };
+  };
+  const matters = (link: string): boolean => (ports.get(link) ?? key) === key;
+  if (spec.interfaces.some(({ macAddress }) => macAddress !== undefined)) return look();
+  const first = look(matters);
+  return first.names.values().every(({ node }) => matters(node)) ? first : look();
 }
 
 /**
