@@ -22,7 +22,7 @@ const firstRounds = 20;
 const labelRounds = 30;
 const manyRounds = [
   { task: tasks.twenty, pods: 20, rounds: 7 },
-  { task: tasks.all, pods: 200, rounds: 3 },
+  { task: tasks.all, pods: 200, rounds: 7 },
 ] as const;
 
 export interface LatencyOptions {

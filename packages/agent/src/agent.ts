@@ -89,14 +89,16 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
 
   const tidying = workQueue<'node'>({
     clock,
-    run: () => {
+    async run() {
+      await tempo.calm(signal);
+      if (signal.aborted) return 'done';
       try {
         tidyNode(cache.list(), { netns: node, view, log });
         lookAtFailed();
-        return Promise.resolve('done');
+        return 'done';
       } catch (error) {
         log.warn({ err: error }, 'Could not tidy the node, will retry');
-        return Promise.resolve('failed');
+        return 'failed';
       }
     },
   });

@@ -40,7 +40,7 @@ const apply: { readonly [K in Step['do']]: Apply<K> } = {
       priority,
       handle,
       kind: 'bpf',
-      data: { program: program.map(([code, jt, jf, k]) => ({ code, jt, jf, k })) },
+      data: { program: program.map((one) => ({ code: one[0], jt: one[1], jf: one[2], k: one[3] })) },
     });
   },
   addFdb: (here, { link, mac }) => here.fdb.replace({ link, lladdr: mac, master: true, state: 'static', sticky: true }),

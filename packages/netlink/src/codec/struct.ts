@@ -39,7 +39,9 @@ export function struct<M extends Members>(members: M, min?: number): Struct<Valu
   const total = size;
 
   const readInto = (r: Reader, start: number, end: number, out: Record<string, unknown>): void => {
-    for (const { key, at, type } of layout) {
+    // By index, as every message comes through here: an iterator would be an object for each member.
+    for (let i = 0; i < layout.length; i += 1) {
+      const { key, at, type } = layout[i]!;
       const from = start + at;
       if (from + type.size <= end) out[key] = type.read(r, from, from + type.size, out);
     }
@@ -56,7 +58,8 @@ export function struct<M extends Members>(members: M, min?: number): Struct<Valu
       const start = w.reserve(total);
       w.bytes.fill(0, start, start + total);
       const given = value as Record<string, unknown>;
-      for (const { key, at, type } of layout) {
+      for (let i = 0; i < layout.length; i += 1) {
+        const { key, at, type } = layout[i]!;
         const member = given[key];
         if (member === undefined) continue;
         w.position = start + at;

@@ -24,6 +24,5 @@ export function findEnds(mark: string, { node, pod }: Observed, names?: LinkName
   const nodeEnd = node.links.find((link) => link.name === names.node && unowned(link) && link.kind !== 'bridge');
   const podEnd = pod?.links.find((link) => link.name === names.pod && isOurs(link));
   if (nodeEnd) return { node: nodeEnd, pod: peerOf(nodeEnd, pod?.links) };
-  const nodePeer = peerOf(podEnd, node.links.filter(unowned));
-  return { node: nodePeer, pod: podEnd };
+  return { node: podEnd && peerOf(podEnd, node.links.filter(unowned)), pod: podEnd };
 }

@@ -34,6 +34,10 @@ export function podMark(podUid: string, key: string): string {
   return new TextEncoder().encode(mark).length <= 255 ? mark : `podloom pod ${podUid} #${hashText(key)}`;
 }
 
+/** Asked of every link of the node for every pod: the start of the text tells most of them apart. */
+export const isMarkOf = (alias: string | undefined, podUid: string): boolean =>
+  alias?.startsWith(`podloom pod ${podUid} `) === true && podOfMark(alias) !== undefined;
+
 export const bridgeMark = (namespace: string, name: string): string => `podloom bridge ${namespace}/${name}`;
 
 /** Pod and interface that a link belongs to by its alias; undefined for bridges and for links without alias of ours. */

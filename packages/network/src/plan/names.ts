@@ -8,6 +8,7 @@ import type { LinkNames } from './desired.ts';
 import { isOurs, podMark, podOfMark } from './mark.ts';
 import { findEnds } from './ends.ts';
 import type { Observed } from './observed.ts';
+import { linkNamed } from './world.ts';
 
 const fits = (name: string): boolean => new TextEncoder().encode(name).length <= 15;
 const hashed = (letter: 'h' | 'p', text: string): string => letter + hashText(`${letter} ${text}`).slice(0, 14);
@@ -29,7 +30,6 @@ export interface NameSources {
 
 /** Recorded names first, then those of links that are there already, then fresh ones. */
 export function chooseNames({ spec, status, pid, observed }: NameSources): Map<string, LinkNames> {
-  const nodeLinks = new Map(observed.node.links.map((link) => [link.name, link]));
   const recorded = new Map(status?.interfaces?.map((entry) => [entry.key, entry]));
   return new Map(
     spec.interfaces.map(({ key, name, namePrefix }): [string, LinkNames] => {
@@ -42,7 +42,7 @@ export function chooseNames({ spec, status, pid, observed }: NameSources): Map<s
 
       const unique = hashed('h', mark);
       const fresh = name === undefined ? linkNames(namePrefix ?? 'net', pid) : { pod: name, node: unique };
-      const holder = nodeLinks.get(fresh.node);
+      const holder = linkNamed(observed.node, fresh.node);
       // pc0 with process 12 and pc01 with process 2 would both be hpc012: the second one steps aside.
       const ofAnother = holder && isOurs(holder) && (podOfMark(holder.alias)?.podUid ?? spec.podUid) !== spec.podUid;
       return [key, ofAnother ? { ...fresh, node: unique } : fresh];

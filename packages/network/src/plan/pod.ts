@@ -3,7 +3,7 @@ import type { PodInterface, PodInterfaceStatus } from '@podloom/api';
 import { bridgeProblem, planBridge, tablesFor } from './bridge.ts';
 import type { DesiredBridge, DesiredPod, LinkNames, PodPlan } from './desired.ts';
 import { type Ends, findEnds } from './ends.ts';
-import { isOurs, podMark, podOfMark } from './mark.ts';
+import { isMarkOf, isOurs, podMark, podOfMark } from './mark.ts';
 import type { Observed, ObservedLink, ObservedNamespace } from './observed.ts';
 import { planPrimary } from './primary.ts';
 import type { Problem } from './problem.ts';
@@ -150,9 +150,7 @@ interface Removal {
 
 /** Links of this pod that no interface keeps. Deleting one end takes the other along. */
 function removals(podUid: string, { node, pod }: Observed, kept: ReadonlySet<ObservedLink | undefined>): Removal[] {
-  const fromNode = node.links.filter(
-    (link) => isOurs(link) && podOfMark(link.alias)?.podUid === podUid && !kept.has(link),
-  );
+  const fromNode = node.links.filter((link) => isOurs(link) && isMarkOf(link.alias, podUid) && !kept.has(link));
   const peers = new Set(fromNode.flatMap((link) => peerIn(pod, link) ?? []));
   // Whatever namespace we are shown as the pod's: bridges and links of other pods are not the pod's to lose.
   const isStray = (link: ObservedLink): boolean =>

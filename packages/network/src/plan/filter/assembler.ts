@@ -113,8 +113,11 @@ export class Assembler {
  */
 export function programDigest(program: readonly Instruction[]): string {
   let [a, b] = [0x811c9dc5, 0x2545f491];
-  for (const [code, jt, jf, k] of program) {
-    const head = (code << 16) | (jt << 8) | jf;
+  // By index: where code is not compiled, taking apart a list makes an iterator and an object for each of its items.
+  for (let i = 0; i < program.length; i += 1) {
+    const instruction = program[i]!;
+    const head = (instruction[0] << 16) | (instruction[1] << 8) | instruction[2];
+    const k = instruction[3];
     a = Math.imul(Math.imul(a ^ head, 0x01000193) ^ k, 0x01000193);
     b = Math.imul(Math.imul(b ^ k, 0x85ebca6b) ^ head, 0xc2b2ae35);
     b ^= b >>> 15;
