@@ -24,8 +24,8 @@ import {
 
 export const fieldManager = 'podloom-operator';
 
-/** For so long a status that only waits for agents is held back: they mostly answer within a few milliseconds. */
-const holdMs = 400;
+/** For so long a status that only waits for agents is held back: they mostly answer within a few milliseconds, and the last of many later. */
+const holdMs = (pods: number): number => 400 + 5 * Math.min(pods, 500);
 /** An object that goes says why it is still there only when that takes longer than people notice. */
 const removalHoldMs = 1_000;
 
@@ -70,7 +70,7 @@ export async function reconcileSource(
     },
     context.clock.now(),
   );
-  const outcome = await write(source, type, report, context, my, signal);
+  const outcome = await write(source, type, report, { context, my, howMany: pods.length, signal });
   // Problems of the object itself: those of its pods are told where they are found.
   for (const { reason, message } of problems) {
     if (!source.status?.conditions?.some((one) => one.reason === reason))
@@ -114,13 +114,18 @@ function podsOf(source: SourceObject, context: NetworkContext): PodState[] | und
   return states;
 }
 
+interface Writing {
+  readonly context: NetworkContext;
+  readonly my: { heldSinceMs?: number | undefined };
+  readonly howMany: number;
+  readonly signal: AbortSignal;
+}
+
 async function write(
   source: SourceObject,
   { resource, kind }: SourceType,
   report: Report,
-  context: NetworkContext,
-  my: { heldSinceMs?: number | undefined },
-  signal: AbortSignal,
+  { context, my, howMany, signal }: Writing,
 ): Promise<Outcome> {
   const { client, clock, sources, events } = context;
   if (isSameJson(report.status, source.status ?? {})) {
@@ -129,7 +134,7 @@ async function write(
   }
   const nowMs = clock.monotonicMs();
   my.heldSinceMs = report.isInProgress ? (my.heldSinceMs ?? nowMs) : undefined;
-  const dueMs = (my.heldSinceMs ?? -Infinity) + holdMs;
+  const dueMs = (my.heldSinceMs ?? -Infinity) + holdMs(howMany);
   if (dueMs > nowMs) return { retryAfterMs: dueMs - nowMs };
 
   const wasConfigured = source.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True');
