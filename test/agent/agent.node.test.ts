@@ -115,6 +115,21 @@ describe('a pod', () => {
     await remove(name);
   });
 
+  it('that comes together with another and asks for the same MAC says so, or the other does', async () => {
+    const pods = [newName(), newName()];
+    for (const [i, name] of pods.entries()) {
+      world.runtime.start(name);
+      await world.declare(name, { interfaces: [podInterface(2 + i, { macAddress: '02:00:00:00:00:aa' })] });
+    }
+    agent = world.startAgent();
+    await eventually(async () => {
+      const [a, b] = await Promise.all(pods.map((name) => world.get(name)));
+      const states = [a, b].map((network) => network?.status?.interfaces?.[0]);
+      expect(states.map((state) => state?.reason ?? state?.state).toSorted()).toEqual(['Attached', 'MacTaken']);
+    });
+    await remove(...pods);
+  });
+
   it('keeps its links and names when its container restarts', async () => {
     agent = world.startAgent();
     const { name, pid, network } = await attached(2);
