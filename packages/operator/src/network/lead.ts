@@ -222,7 +222,8 @@ export async function leadNetwork(options: NetworkOptions, signal: AbortSignal):
     ...[...caches.sources.values()].map((cache) =>
       cache.subscribe(({ old, now }) => {
         const source = now ?? old;
-        if (source) sourceQueue.add(keyOfSource(source));
+        // Its pods first: what there is to report comes from them.
+        if (source) sourceQueue.addAfter(keyOfSource(source), 5);
       }),
     ),
     caches.podNetworks.subscribe(({ old, now }) => {
