@@ -19,7 +19,7 @@ import {
 
 export interface PodComposition extends ComposedPod {
   readonly refusals: readonly Refusal[];
-  /** Objects that must have their finalizer before this is carried out. */
+  /** Objects that something of this comes from: each gets its finalizer, and hears what became of it. */
   readonly sources: readonly SourceObject[];
 }
 
