@@ -1,4 +1,5 @@
 /** How long a tenant waits: from before the write is sent until the kernel, and until the object's own status, have what was asked for. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { quietMachine } from '../quiet.ts';
 import type { Measurement } from '../report.ts';
 import type { Floor } from './floor.ts';
@@ -16,6 +17,8 @@ export const tasks = {
   allShown: 'attach 200 pods, all shown in status',
 } as const;
 
+/** Before each sample, the floor's as well as ours: what the one before it set off is over by then, in every process. */
+const restMs = 100;
 const warmUp = 5;
 const rounds = 120;
 const firstRounds = 20;
@@ -64,8 +67,8 @@ export async function latencies({ world, floor, progress }: LatencyOptions): Pro
   await quietMachine();
   progress(`one at a time, ${rounds} rounds`);
   for (const [i, pod] of ones.entries()) {
-    const floorMs = await floor.round(1);
-    const { stages, detachedMs } = await oneRound(world, pod, byObject(world, pod));
+    const floorMs = await rested(() => floor.round(1));
+    const { stages, detachedMs } = await rested(() => oneRound(world, pod, byObject(world, pod)));
     if (i < warmUp) continue;
     seen.push(stages);
     record(tasks.one, 'podloom', stages.usable);
@@ -75,8 +78,8 @@ export async function latencies({ world, floor, progress }: LatencyOptions): Pro
   }
   progress(`one at a time by a label, ${labelRounds} rounds`);
   for (const pod of labelled) {
-    const floorMs = await floor.round(1);
-    const { stages } = await oneRound(world, pod, byLabel(world, pod));
+    const floorMs = await rested(() => floor.round(1));
+    const { stages } = await rested(() => oneRound(world, pod, byLabel(world, pod)));
     record(tasks.label, 'podloom', stages.usable);
     record(tasks.label, 'floor', floorMs);
   }
@@ -85,8 +88,8 @@ export async function latencies({ world, floor, progress }: LatencyOptions): Pro
   await world.choose(residents, null);
   await leaving;
   for (const pod of firsts) {
-    const floorMs = await floor.round(1);
-    const { stages } = await oneRound(world, pod, byObject(world, pod));
+    const floorMs = await rested(() => floor.round(1));
+    const { stages } = await rested(() => oneRound(world, pod, byObject(world, pod)));
     record(tasks.first, 'podloom', stages.usable);
     record(tasks.first, 'floor', floorMs);
   }
@@ -98,8 +101,8 @@ export async function latencies({ world, floor, progress }: LatencyOptions): Pro
     await world.choose(pods, 'many');
     for (let round = -1; round < count; round += 1) {
       progress(`${pods.length} pods at once, ${round < 0 ? 'warming up' : `round ${round + 1} of ${count}`}`);
-      const floorMs = await floor.round(pods.length);
-      const { attachedMs, shownMs, cost } = await manyRound(world, pods);
+      const floorMs = await rested(() => floor.round(pods.length));
+      const { attachedMs, shownMs, cost } = await rested(() => manyRound(world, pods));
       if (round < 0) continue;
       record(task, 'podloom', attachedMs);
       record(task, 'floor', floorMs);
@@ -122,6 +125,11 @@ export async function latencies({ world, floor, progress }: LatencyOptions): Pro
     },
     cpu,
   };
+}
+
+async function rested<R>(sample: () => Promise<R>): Promise<R> {
+  await sleep(restMs);
+  return await sample();
 }
 
 interface Stages {

@@ -94,15 +94,28 @@ describe('an object among many', () => {
         (sum, [, count]) => sum + Number(count),
         0,
       );
+    const isConflicted = async (): Promise<boolean> =>
+      (await w.getConfig('c'))?.status?.conditions?.some(({ type }) => type === 'Conflict') ?? false;
     const before = await looks();
     await w.config('d', [{ name: 'x0', master: 'xbr', cidr: '10.71.0.0/24' }]);
     await eventually(async () => expect((await w.getConfig('d'))?.status?.phase).toBe('configured'));
     expect((await looks()) - before).toBeGreaterThan(0);
     expect((await looks()) - before).toBeLessThan(30);
-    // On the same bridge, an older object may have to give way, or get back what it lacked.
+    // Also on the same bridge, which is what it was.
     const again = await looks();
+    await w.pod('y', { podconfig: 'e' });
     await w.config('e', [{ name: 'y0', master: 'pcbr0', cidr: '10.70.0.0/22' }]);
-    await eventually(async () => expect((await looks()) - again).toBeGreaterThanOrEqual(30));
+    await eventually(async () => expect((await w.getConfig('e'))?.status?.phase).toBe('configured'));
+    expect((await looks()) - again).toBeGreaterThan(0);
+    expect((await looks()) - again).toBeLessThan(30);
+    // An object that wants the bridge otherwise concerns all that are on it, though it chooses no pod itself.
+    const then = await looks();
+    expect(await isConflicted()).toBe(false);
+    await w.config('f', [{ name: 'w0', master: 'pcbr0', cidr: '10.72.0.0/24' }]);
+    await eventually(async () => expect((await looks()) - then).toBeGreaterThanOrEqual(30));
+    await eventually(async () => expect(await isConflicted()).toBe(true));
+    await w.removeConfig('f');
+    await eventually(async () => expect(await isConflicted()).toBe(false));
   });
 });
 

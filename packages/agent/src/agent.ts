@@ -166,7 +166,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     // A status that we wrote ourselves is no reason to look at the pod again.
     resource: telling(
       cache,
-      (old, now) => old.metadata.generation !== now.metadata.generation || !reporter.isOurs(now),
+      (old, now) => old?.metadata.generation !== now.metadata.generation || !reporter.isOurs(now),
     ),
     reconcile: podNetworkReconciler(podDeps),
     reconcileAbsence: releasePod(podDeps, remembered),

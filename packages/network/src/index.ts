@@ -4,7 +4,7 @@ export { declaredNetworks } from './compose/declared.ts';
 export type { DeclaredNetwork } from './compose/declared.ts';
 export { bridgeDevices, bridgeNamings, namingKey } from './compose/devices.ts';
 export type { BridgeNaming } from './compose/devices.ts';
-export { bridgeConflicts, composePod } from './compose/pod.ts';
+export { bridgeConflicts, bridgeSettings, composePod } from './compose/pod.ts';
 export { selects } from './compose/selects.ts';
 export type { Sources } from './compose/wishes.ts';
 export type {

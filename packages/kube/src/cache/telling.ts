@@ -1,10 +1,10 @@
 import type { KubeObject } from '@podloom/api';
 import type { Cache } from './cache.ts';
 
-/** The same cache, but it tells only of changes that matter: the rest would be work that ends in nothing. */
+/** The same cache, but it tells only of what came or changed in a way that matters, and of all that went: the rest would be work that ends in nothing. */
 export function telling<T extends KubeObject, I extends string>(
   cache: Cache<T, I>,
-  matters: (old: T, now: T) => boolean,
+  matters: (old: T | undefined, now: T) => boolean,
 ): Cache<T, I> {
   return {
     resource: cache.resource,
@@ -21,7 +21,7 @@ export function telling<T extends KubeObject, I extends string>(
     waitForSync: () => cache.waitForSync(),
     subscribe: (listener) =>
       cache.subscribe((change) => {
-        if (!change.old || !change.now || matters(change.old, change.now)) listener(change);
+        if (!change.now || matters(change.old, change.now)) listener(change);
       }),
     ended: cache.ended,
   };

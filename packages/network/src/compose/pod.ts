@@ -48,6 +48,10 @@ export const bridgeConflicts = (namespace: string, sources: Sources): ComposeCon
   ...wishesIn(namespace, sources).bridges.losers.values(),
 ];
 
+/** What each bridge of one namespace is like, and by whose word. */
+export const bridgeSettings = (namespace: string, sources: Sources): SettledBridges['settings'] =>
+  wishesIn(namespace, sources).bridges.settings;
+
 interface Wishes {
   readonly links: readonly LinkWish[];
   readonly primaries: readonly PrimaryWish[];

@@ -118,11 +118,12 @@ function trimPod({ apiVersion, kind, metadata, spec, status }: Pod): Pod {
 }
 
 /** Statuses and finalizers are our own doing, and say nothing about what is asked for. */
-export const asksOtherwise = (old: KubeObject, now: KubeObject): boolean =>
-  old.metadata.generation !== now.metadata.generation ||
-  old.metadata.deletionTimestamp !== now.metadata.deletionTimestamp;
+export const asksOtherwise = (old: KubeObject | undefined, now: KubeObject): boolean =>
+  old?.metadata.generation !== now.metadata.generation ||
+  old?.metadata.deletionTimestamp !== now.metadata.deletionTimestamp;
 
-export const podMatters = (old: Pod, now: Pod): boolean =>
+export const podMatters = (old: Pod | undefined, now: Pod): boolean =>
+  !old ||
   old.status?.phase !== now.status?.phase ||
   old.spec?.nodeName !== now.spec?.nodeName ||
   old.metadata.deletionTimestamp !== now.metadata.deletionTimestamp ||

@@ -31,6 +31,4 @@ export interface NetworkContext {
   forget(pod: Pick<KubeObject, 'metadata'>): void;
   /** These interfaces lack an address: the pod is looked at again when one of their networks has a change. None: it waits no more. */
   waits(pod: ObjectKey, interfaces: readonly ComposedInterface[]): void;
-  /** Looks at the source's status soon. */
-  report(source: SourceKey): void;
 }

@@ -18,6 +18,7 @@ import {
   ensureFinalizer,
   hasFinalizer,
   isNotFound,
+  isSameJson,
   isStale,
   keyOf,
   knocks,
@@ -27,11 +28,12 @@ import {
   telling,
   workQueue,
 } from '@podloom/kube';
+import { namingKey } from '@podloom/network';
 import { allocator } from './allocator.ts';
 import { type Caches, asksOtherwise, podMatters } from './caches.ts';
 import type { NetworkContext } from './context.ts';
 import { fresh } from './fresh.ts';
-import { bridgesOf, holders } from './pod-network.ts';
+import { bridgesOf, holders, isObserved } from './pod-network.ts';
 import { reconcileGonePod, reconcilePod } from './pod.ts';
 import { type Pace, reconcileSource } from './source.ts';
 import {
@@ -65,6 +67,8 @@ export interface NetworkOptions {
 
 /** So long a pod may take to have its links, and nothing else is in its way. */
 const holdAfterMs = 250;
+/** What was only asked for, and not done yet, is reported when most links are there already: until then they need the processor. */
+const reportAfterMs = 50;
 
 /** Most of a reconcile is waiting for the server, and who waits for a pool shares its next write. */
 const concurrency = 512;
@@ -96,6 +100,7 @@ export async function leadNetwork(options: NetworkOptions, signal: AbortSignal):
       judged(key, 'Could not report on object, will retry', () => reconcileSource(key, context, pace, signal)),
   });
   cleanup.defer(() => sourceQueue.stop());
+  const reportSoon = (key: SourceKey): void => sourceQueue.addAfter(key, reportAfterMs);
   const holding = workQueue<SourceKey>({
     concurrency: 16,
     clock,
@@ -138,7 +143,7 @@ export async function leadNetwork(options: NetworkOptions, signal: AbortSignal):
             if (left > 0) used.set(key, left);
             else {
               used.delete(key);
-              sourceQueue.add(key);
+              reportSoon(key);
             }
           }
         },
@@ -162,7 +167,6 @@ export async function leadNetwork(options: NetworkOptions, signal: AbortSignal):
       reportAll(pod, old);
     },
     waits: (pod, interfaces) => waiting.set(pod, interfaces),
-    report: (source) => sourceQueue.add(source),
   };
 
   function reportAll(
@@ -171,12 +175,12 @@ export async function leadNetwork(options: NetworkOptions, signal: AbortSignal):
   ): void {
     if (!verdict) return;
     for (const { loser, winner } of verdict.composed.conflicts) {
-      sourceQueue.add(keyOfRef(namespace, loser));
-      sourceQueue.add(keyOfRef(namespace, winner));
+      reportSoon(keyOfRef(namespace, loser));
+      reportSoon(keyOfRef(namespace, winner));
     }
-    for (const { ref } of verdict.problems) sourceQueue.add(keyOfRef(namespace, ref));
-    for (const key of verdict.seen.keys()) sourceQueue.add(key);
-    for (const source of verdict.composed.sources) sourceQueue.add(keyOfSource(source));
+    for (const { ref } of verdict.problems) reportSoon(keyOfRef(namespace, ref));
+    for (const key of verdict.seen.keys()) reportSoon(key);
+    for (const source of verdict.composed.sources) reportSoon(keyOfSource(source));
   }
 
   async function addFinalizer(key: SourceKey): Promise<Outcome> {
@@ -194,15 +198,14 @@ export async function leadNetwork(options: NetworkOptions, signal: AbortSignal):
     }
   }
 
-  /** First those that it chooses, which wait for it; then those that it has something in, or may change the bridge of, also for another object. */
+  /** First those that it chooses, which wait for it; then those that it has something in, or has changed the bridge of, also for another object. */
   const podsAround = (source: SourceObject): Iterable<ObjectName> => {
-    const bridges = new Set(bridgesNamed(source));
-    const others = look
-      .sourcesIn(source.metadata.namespace ?? '')
-      .filter((one) => bridgesNamed(one).some((bridge) => bridges.has(bridge)));
+    const { namespace = '' } = source.metadata;
+    const turned = new Set(bridgesNamed(source).filter((bridge) => look.hasTurned(namespace, bridge)));
+    const others = look.sourcesIn(namespace).filter((one) => bridgesNamed(one).some((bridge) => turned.has(bridge)));
     const networks = [
       ...caches.podNetworks.by('holder', keyOfSource(source)),
-      ...[...bridges].flatMap((bridge) => caches.podNetworks.by('bridge', bridge)),
+      ...[...turned].flatMap((bridge) => caches.podNetworks.by('bridge', namingKey(namespace, bridge))),
     ];
     const chosen = [source, ...others].flatMap((one) => look.chosenBy(one));
     return new Set([...chosen, ...networks].map(keyOf)).values().map((key) => parseObjectKey(key));
@@ -210,20 +213,24 @@ export async function leadNetwork(options: NetworkOptions, signal: AbortSignal):
   const everyPod = () => caches.pods.list().map((pod) => parseObjectKey(keyOf(pod)));
 
   const watchSources = (network: PodNetwork): void => {
-    for (const key of holders(network)) sourceQueue.add(key);
+    const report = (key: SourceKey): void => (isObserved(network) ? sourceQueue.add(key) : reportSoon(key));
+    for (const key of holders(network)) report(key);
     for (const bridge of bridgesOf(network)) {
       const namespace = network.metadata.namespace ?? '';
       for (const source of caches.sources.get('Bridge')?.by('namespace', namespace) ?? []) {
-        if (isBridge(source) && `${namespace}/${source.spec.name}` === bridge) sourceQueue.add(keyOfSource(source));
+        if (isBridge(source) && `${namespace}/${source.spec.name}` === bridge) report(keyOfSource(source));
       }
     }
   };
+  /** Not so while it says what the last look decided, and no agent has answered: that is our own write, of which the watch tells. */
+  const isNews = (_old: PodNetwork | undefined, now: PodNetwork): boolean =>
+    isObserved(now) || !isSameJson(verdicts.get(keyOf(now))?.spec, now.spec);
+
   const listen = [
     ...[...caches.sources.values()].map((cache) =>
       cache.subscribe(({ old, now }) => {
         const source = now ?? old;
-        // Its pods first: what there is to report comes from them.
-        if (source) sourceQueue.addAfter(keyOfSource(source), 5);
+        if (source) reportSoon(keyOfSource(source));
       }),
     ),
     caches.podNetworks.subscribe(({ old, now }) => {
@@ -254,14 +261,16 @@ export async function leadNetwork(options: NetworkOptions, signal: AbortSignal):
     reconcileAbsence: (name, run) => reconcileGonePod(name, context, run),
     watches: [
       dependsOn(doors.source, ({ metadata: { name = '', namespace } }) => [{ name, namespace }]),
-      dependsOn(caches.podNetworks, ({ metadata }) => [{ name: metadata.name ?? '', namespace: metadata.namespace }]),
+      dependsOn(telling(caches.podNetworks, isNews), ({ metadata }) => [
+        { name: metadata.name ?? '', namespace: metadata.namespace },
+      ]),
       ...sourceTypes.flatMap(({ kind }) => {
         const cache = caches.sources.get(kind);
         return cache ? [dependsOn(telling(cache, asksOtherwise), podsAround)] : [];
       }),
       dependsOn(caches.pools, (pool) => [...waiting.podsFor(pool), ...loose(pool)]),
       dependsOn(
-        telling(caches.nodes, () => false),
+        telling(caches.nodes, (old) => old === undefined),
         ({ metadata }) => podsOfNode(metadata.name ?? ''),
       ),
       dependsOn(telling(caches.grants, asksOtherwise), everyPod),

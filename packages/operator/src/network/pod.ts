@@ -89,7 +89,7 @@ export async function reconcilePod(pod: Pod, context: NetworkContext, { signal }
   const spec = specOf(pod, composed, addressed.interfaces);
   const wanted = { spec, waiting: addressed.waiting };
   const problems = problemsOf(pod, composed, addressed.problems, network, context);
-  context.judge(pod, { podUid: pod.metadata.uid ?? '', composed, problems, seen });
+  context.judge(pod, { podUid: pod.metadata.uid ?? '', composed, spec, problems, seen });
 
   const isOther = network ? !isSameJson(network.spec, spec) : !asksForNothing(spec);
   if (isOther) await (network ? update(network, spec, context, signal) : create(pod, spec, context, signal));

@@ -65,16 +65,15 @@ export const namedByLabel = ({ metadata: { namespace = '', labels = {} } }: Pod)
     { kind: 'PodNetworkConfig', name: labels[podNetworkConfigLabel] },
   ].flatMap(({ kind, name }) => (name === undefined ? [] : sourceKey(namespace, kind, name)));
 
-/** The bridges that an object names, in the form of `bridgesOf` a PodNetwork. */
+/** The bridges that an object names, each of its own namespace. */
 export function bridgesNamed(source: SourceObject): string[] {
-  const { namespace } = source.metadata;
   const names = ((): (string | undefined)[] => {
     if (isPodConfig(source)) return (source.spec.networkAttachments ?? []).map(({ master }) => master);
     if (isPodNetworkConfig(source)) return (source.spec.additionalNetworks ?? []).map(({ master }) => master);
     if (isBridge(source)) return [source.spec.name];
     return 'bridge' in source.spec ? [source.spec.bridge] : [];
   })();
-  return names.flatMap((name) => (name === undefined ? [] : `${namespace}/${name}`));
+  return names.filter((name) => name !== undefined);
 }
 
 export const isPodConfig = (object: KubeObject): object is PodConfig => object.kind === 'PodConfig';

@@ -2,6 +2,7 @@
  * What the last look at each pod found: what it is to have, and what it cannot have and why. Made anew from the objects whenever a pod is looked at, so a
  * restart loses nothing; a source whose pods were not all looked at yet waits with its status instead of writing half of it.
  */
+import type { PodNetworkSpec } from '@podloom/api';
 import type { ObjectRef } from '@podloom/network';
 import type { SourceKey } from './sources.ts';
 import type { PodComposition } from './view.ts';
@@ -15,6 +16,8 @@ export interface Problem {
 export interface Verdict {
   readonly podUid: string;
   readonly composed: PodComposition;
+  /** What its PodNetwork is to say. */
+  readonly spec: PodNetworkSpec;
   /** The objects that choose the pod, with the generation of each that was looked at. */
   readonly seen: ReadonlyMap<SourceKey, number | undefined>;
   /** What keeps an object from having in this pod what it asks for; conflicts are in `composed`. */

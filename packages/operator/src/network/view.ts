@@ -4,7 +4,16 @@
  */
 import type { AdditionalNetwork, Bridge, PodConfig, PodNetworkConfig, PrimaryNetwork } from '@podloom/api';
 import type { Pod } from '@podloom/kube';
-import { type ComposedPod, type Sources, bridgeDevices, bridgeNamings, composePod, namingKey } from '@podloom/network';
+import {
+  type ComposedPod,
+  type Sources,
+  bridgeConflicts,
+  bridgeDevices,
+  bridgeNamings,
+  bridgeSettings,
+  composePod,
+  namingKey,
+} from '@podloom/network';
 import { type Caches, asksOtherwise } from './caches.ts';
 import { type Limits, type Refusal, grantsFor, refusalOf } from './refusals.ts';
 import {
@@ -32,6 +41,8 @@ export interface View {
   /** The pods that the object asks for something in. */
   chosenBy(source: SourceObject): Pod[];
   deviceOf(namespace: string, bridge: string): string | undefined;
+  /** Whether the bridge, or who cannot have it as wished, is otherwise than when this was last asked. If not, nothing has changed for the pods on it. */
+  hasTurned(namespace: string, bridge: string): boolean;
   limits(namespace: string): Limits;
   end(): void;
 }
@@ -43,6 +54,8 @@ export function view(caches: Caches, reservedCidrs: readonly string[]): View {
   let reserved: string[] | undefined;
   /** By namespace. */
   const sources = new Map<string, Sources>();
+  /** By bridge, as text. */
+  const told = new Map<string, string>();
   const undo = [
     ...[...caches.sources.values()].map((cache) =>
       cache.subscribe(({ old, now }) => {
@@ -120,6 +133,16 @@ export function view(caches: Caches, reservedCidrs: readonly string[]): View {
       return caches.pods.by('namespace', source.metadata.namespace ?? '').filter((pod) => choosesPod(source, pod));
     },
     deviceOf: (namespace, bridge) => currentDevices().get(namingKey(namespace, bridge)),
+    hasTurned(namespace, bridge) {
+      const key = namingKey(namespace, bridge);
+      const here = sourcesOf(namespace);
+      const settings = bridgeSettings(namespace, here).get(bridge);
+      const now = settings && JSON.stringify([settings, currentDevices().get(key), bridgeConflicts(namespace, here)]);
+      const before = told.get(key);
+      if (now === undefined) told.delete(key);
+      else told.set(key, now);
+      return now !== before;
+    },
     compose(pod) {
       const { namespace = '', name = '', uid = '', labels = {} } = pod.metadata;
       const { nodeName = '', hostNetwork } = pod.spec ?? {};
