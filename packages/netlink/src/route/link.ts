@@ -1,6 +1,7 @@
 /** `ip link`: make, change, read and remove links of every kind. */
 import type { InOf, OutOf } from '../codec/type.ts';
-import { LITTLE } from '../codec/writer.ts';
+import type { Message } from '../codec/message.ts';
+import { LITTLE, type Reader } from '../codec/writer.ts';
 import { NLM_F_CREATE, NLM_F_ECHO, NLM_F_EXCL, request } from '../wire/request.ts';
 import { unhurried, type Channel, type LinkRef } from './channel.ts';
 import { linkKinds, type portKinds } from './kinds/kinds.ts';
@@ -99,11 +100,18 @@ export type Link = Seen & { name: string; up: boolean; altNames?: string[] } & S
 
 const SKIP_STATS = 8;
 
+const indexIn = (r: Reader, start: number): number => r.view.getInt32(start + 4, LITTLE);
+/** To read the rest of the answer would take longer than to ask. */
+const indexAnswer: Message<number, never> = { ...linkMessage, read: indexIn };
+
 /** Kinds that hold the link below among their own settings; the rest has it in the link message. */
 const tunnels = new Set(Object.entries(linkKinds).flatMap(([kind, { fields }]) => ('link' in fields ? [kind] : [])));
 
 export function linkFamily(channel: Channel) {
-  const indexOf = (ref: LinkRef): number => (typeof ref === 'number' ? ref : get(ref).index);
+  const indexOf = (ref: LinkRef): number =>
+    typeof ref === 'number'
+      ? ref
+      : channel.get(request('link.get', RTM_GETLINK, 0, linkMessage, { name: ref, extMask: SKIP_STATS }), indexAnswer);
 
   /** The message for settings; a name given as `ref` is what the kernel looks for, and a new name would be `settings.name`. */
   function body(settings: LinkSettings): InOf<typeof linkHeader> & InOf<typeof linkAttributes> {
@@ -154,7 +162,7 @@ export function linkFamily(channel: Channel) {
         channel.run(made);
         return link.index ?? 0;
       }
-      const echoed = channel.runFor(made, (_, r, start) => r.view.getInt32(start + 4, LITTLE));
+      const echoed = channel.runFor(made, (_, r, start) => indexIn(r, start));
       if (echoed !== 0 || link.netns !== undefined) return echoed;
       return indexOf(link.name); // vxlan and kernels before 6.2 do not echo
     },
