@@ -118,16 +118,21 @@ static void flush(int fd) {
 static void add_veth(int bridge, int pod, int pod_ns, int group) {
   char name[IFNAMSIZ];
   int length = snprintf(name, sizeof name, "bench-%d", pod) + 1;
+  unsigned queues = 1;
   struct ifinfomsg home = {.ifi_index = HOME_INDEX + pod, .ifi_flags = IFF_UP, .ifi_change = IFF_UP}, peer = {.ifi_index = POD_INDEX};
   struct nlmsghdr *m = begin(RTM_NEWLINK, NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL, &home, sizeof home);
   put(m, IFLA_IFNAME, name, length);
   put(m, IFLA_MASTER, &bridge, 4);
   put(m, IFLA_GROUP, &group, 4);
+  put(m, IFLA_NUM_TX_QUEUES, &queues, 4);
+  put(m, IFLA_NUM_RX_QUEUES, &queues, 4);
   struct rtattr *info = put(m, IFLA_LINKINFO, 0, 0);
   put(m, IFLA_INFO_KIND, "veth", 5);
   struct rtattr *data = put(m, IFLA_INFO_DATA, 0, 0);
   struct rtattr *other = put(m, VETH_INFO_PEER, &peer, sizeof peer);
   put(m, IFLA_IFNAME, "net1", 5);
+  put(m, IFLA_NUM_TX_QUEUES, &queues, 4);
+  put(m, IFLA_NUM_RX_QUEUES, &queues, 4);
   put(m, IFLA_NET_NS_FD, &pod_ns, 4);
   close_nest(m, other);
   close_nest(m, data);

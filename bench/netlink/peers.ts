@@ -36,6 +36,9 @@ function settle(pod: number, netns: Netns): void {
   });
 }
 
+/** As the agent makes them: the kernel is spared to take the others away again. */
+const oneQueue = { numTxQueues: 1, numRxQueues: 1 };
+
 export function podloom(home: Netns): Peer {
   const master = home.link.indexOf(bridge);
   const veth = (pod: number, netns: Netns) =>
@@ -46,7 +49,8 @@ export function podloom(home: Netns): Peer {
       master,
       group,
       up: true,
-      peer: { name: 'net1', index: podIndex, netns },
+      ...oneQueue,
+      peer: { name: 'net1', index: podIndex, netns, ...oneQueue },
     }) as const;
   const attach = (pod: number) => {
     using netns = open({ path: podPath(pod) });

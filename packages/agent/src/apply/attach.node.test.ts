@@ -68,6 +68,16 @@ describe('a plan carried out', () => {
     expect(after.interfaces.map(({ state }) => state)).toEqual(['Attached', 'Attached']);
   });
 
+  it('makes links with one queue at both ends', () => {
+    using world = makeWorld();
+    serve(world, two(world)[0]);
+    const ends = [...world.node.link.list(), ...world.pods[0]!.link.list()].filter(
+      ({ kind, group }) => kind === 'veth' && group === linkGroup,
+    );
+    const one = { numTxQueues: 1, numRxQueues: 1 };
+    expect(ends).toMatchObject([one, one]);
+  });
+
   it('lets pods reach each other and the gateway over IPv4 and IPv6', () => {
     using world = makeWorld(2);
     const [a, b] = two(world);

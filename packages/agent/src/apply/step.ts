@@ -12,6 +12,9 @@ export interface Namespaces {
 
 type Apply<K extends Step['do']> = (here: Netns, step: Extract<Step, { do: K }>, all: Namespaces) => void;
 
+/** All that a veth uses. Unasked, the kernel makes as many as processors, takes them away again, and waits for all processors at each end. */
+const oneQueue = { numTxQueues: 1, numRxQueues: 1 };
+
 const apply: { readonly [K in Step['do']]: Apply<K> } = {
   createBridge(here, { name, mac, mtuBytes, group }) {
     const data = { mcastSnooping: false, stpState: 0, forwardDelay: 0 };
@@ -25,7 +28,15 @@ const apply: { readonly [K in Step['do']]: Apply<K> } = {
       mtu: mtuBytes,
       group,
       master,
-      peer: { name: peer.name, address: peer.mac, mtu: peer.mtuBytes, group, netns: namespace('pod', all) },
+      ...oneQueue,
+      peer: {
+        name: peer.name,
+        address: peer.mac,
+        mtu: peer.mtuBytes,
+        group,
+        netns: namespace('pod', all),
+        ...oneQueue,
+      },
     });
   },
   setLink: (here, { link, set }) => here.link.set(link, linkChange(set)),

@@ -32,7 +32,7 @@ describe('describePlan', () => {
         '+ ip addr add 192.168.100.1/24 brd 192.168.100.255 dev pcbr0 noprefixroute',
         '~ ip link set pcbr0 up',
         '+ ip route add 192.168.100.0/24 dev pcbr0 table TABLE',
-        '+ ip link add hpc02841804 group podloom address GATEWAY mtu 1500 master pcbr0 type veth peer name pc02841804 address PODMAC mtu 1500 netns POD',
+        '+ ip link add hpc02841804 numtxqueues 1 numrxqueues 1 group podloom address GATEWAY mtu 1500 master pcbr0 type veth peer name pc02841804 numtxqueues 1 numrxqueues 1 address PODMAC mtu 1500 netns POD',
         "~ ip link set hpc02841804 addrgenmode none alias 'podloom pod 6f2c7a90-0000-4000-8000-000000000001 podconfig/a/pc0'",
         '~ bridge link set dev hpc02841804 learning off flood off',
         '~ tc filter replace dev hpc02841804 ingress pref 49001 handle 1 bpf da bytecode PROGRAM',

@@ -6,6 +6,7 @@ import type { Route, Rule } from '../plan/observed.ts';
 const quoted = (text: string): string => (/^[\w.:/@-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);
 const onOff = (value: boolean): string => (value ? 'on' : 'off');
 const words = (...parts: readonly (string | false | undefined)[]): string => parts.filter(Boolean).join(' ');
+const oneQueue = 'numtxqueues 1 numrxqueues 1';
 const group = (value: number): string => `group ${value === linkGroup ? 'podloom' : value}`;
 
 export function describeSettings(set: LinkSettings): string {
@@ -47,9 +48,9 @@ export function describeStep(step: Step): string {
       );
     case 'createVeth':
       return words(
-        `ip link add ${step.name} ${group(step.group)} address ${step.mac} mtu ${step.mtuBytes}`,
+        `ip link add ${step.name} ${oneQueue} ${group(step.group)} address ${step.mac} mtu ${step.mtuBytes}`,
         step.master && `master ${step.master}`,
-        `type veth peer name ${step.peer.name} address ${step.peer.mac} mtu ${step.peer.mtuBytes} netns POD`,
+        `type veth peer name ${step.peer.name} ${oneQueue} address ${step.peer.mac} mtu ${step.peer.mtuBytes} netns POD`,
       );
     case 'setLink':
       return `ip link set ${step.link} ${describeSettings(step.set)}`;

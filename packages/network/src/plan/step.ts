@@ -36,7 +36,7 @@ export interface CreateBridge extends Common {
   readonly group: number;
 }
 
-/** One RTM_NEWLINK: the peer is born in the pod's namespace, the node end is born as a port of its bridge, both down. */
+/** One RTM_NEWLINK: the peer is born in the pod's namespace, the node end is born as a port of its bridge, both down and with one queue. */
 export interface CreateVeth extends Common {
   readonly do: 'createVeth';
   readonly in: 'node';
