@@ -1,6 +1,6 @@
 /**
- * The operator as a process: caches that are always warm, a Lease that decides who works, and the work. It never touches a node; what it wants done there
- * it writes into PodNetworks.
+ * The operator as a process: a Lease that decides who works, and the work. Who stands by watches the Lease and nothing else. It never touches a node; what
+ * it wants done there it writes into PodNetworks.
  */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
@@ -16,7 +16,7 @@ import {
   systemClock,
 } from '@podloom/kube';
 import { counted } from './calls.ts';
-import { startCaches } from './network/caches.ts';
+import { type Caches, startCaches } from './network/caches.ts';
 import { leadNetwork } from './network/lead.ts';
 import { measureAttachments } from './network/metrics.ts';
 import type { OperatorSettings } from './settings.ts';
@@ -40,12 +40,11 @@ export async function runOperator(settings: OperatorSettings, options: OperatorO
   // What was started here ends here, also when something fails half-way.
   const own = new AbortController();
   const signal = AbortSignal.any([options.signal, own.signal]);
-  const caches = startCaches({ client, log, signal, onlyNamespace: settings.onlyNamespace });
   const events = startEvents({ client, component: 'podloom-operator', log, signal, metrics, clock });
-  const endMeasuring = measureAttachments(caches, metrics);
+  let caches: Caches | undefined;
   try {
     if (settings.port > 0) {
-      const synced = () => caches.isSynced || 'The caches are not filled yet';
+      const synced = () => (caches?.isSynced ?? true) || 'The caches are not filled yet';
       await startServer({ port: settings.port, ready: { caches: synced }, metrics, log, signal });
     }
     await runAsLeader(
@@ -59,22 +58,33 @@ export async function runOperator(settings: OperatorSettings, options: OperatorO
         metrics,
         force,
         async lead(leading) {
+          const { sampleImage, onlyNamespace } = settings;
+          const over = new AbortController();
+          const term = AbortSignal.any([leading, over.signal]);
+          const held = startCaches({ client, log, signal: term, onlyNamespace });
+          caches = held;
+          const endMeasuring = measureAttachments(held, metrics);
           try {
-            await caches.waitForSync();
+            await held.waitForSync();
+            await leadNetwork(
+              { client, caches: held, events, log, metrics, clock, sampleImage, reservedCidrs },
+              leading,
+            );
           } catch (error) {
-            if (leading.aborted) return;
-            throw error;
+            if (!leading.aborted) throw error;
+          } finally {
+            endMeasuring();
+            caches = undefined;
+            over.abort();
+            await held.ended;
           }
-          const { sampleImage } = settings;
-          await leadNetwork({ client, caches, events, log, metrics, clock, sampleImage, reservedCidrs }, leading);
         },
       },
       signal,
     );
   } finally {
-    endMeasuring();
     own.abort();
-    await Promise.all([caches.ended, events.ended]);
+    await events.ended;
   }
 }
 

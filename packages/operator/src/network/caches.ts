@@ -1,4 +1,4 @@
-/** Live copies of everything that the operator reads, with the indexes that its questions need. Standbys keep them, too, so that a new leader starts at once. */
+/** Live copies of everything that the operator reads, with the indexes that its questions need, for as long as it leads. */
 import {
   type IPPool,
   type KubeObject,
