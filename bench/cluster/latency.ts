@@ -4,7 +4,7 @@ import { quietMachine } from '../quiet.ts';
 import type { Measurement } from '../report.ts';
 import type { Floor } from './floor.ts';
 import { cpuByPart, cpuSince, type CpuByPart } from './process.ts';
-import { namespace, until, type World } from './world.ts';
+import { holdsAddress, namespace, until, type Inside, type World } from './world.ts';
 
 export const tasks = {
   one: 'attach one',
@@ -21,6 +21,7 @@ export const tasks = {
 const restMs = 100;
 const warmUp = 5;
 const rounds = 120;
+const stageRounds = 30;
 const firstRounds = 20;
 const labelRounds = 30;
 const manyRounds = [
@@ -68,29 +69,32 @@ export async function latencies({ world, floor, progress }: LatencyOptions): Pro
   progress(`one at a time, ${rounds} rounds`);
   for (const [i, pod] of ones.entries()) {
     const floorMs = await rested(() => floor.round(1));
-    const { stages, detachedMs } = await rested(() => oneRound(world, pod, byObject(world, pod)));
+    const { usable, shown, detached } = await rested(() => oneRound(world, pod, byObject(world, pod)));
     if (i < warmUp) continue;
-    seen.push(stages);
-    record(tasks.one, 'podloom', stages.usable);
+    record(tasks.one, 'podloom', usable);
     record(tasks.one, 'floor', floorMs);
-    record(tasks.status, 'podloom', stages.shown);
-    record(tasks.detach, 'podloom', detachedMs);
+    record(tasks.status, 'podloom', shown);
+    record(tasks.detach, 'podloom', detached);
   }
+  progress(`where the time goes, ${stageRounds} rounds`);
+  for (const pod of ones.slice(0, stageRounds)) seen.push(await stagesOf(world, pod, byObject(world, pod)));
   progress(`one at a time by a label, ${labelRounds} rounds`);
   for (const pod of labelled) {
     const floorMs = await rested(() => floor.round(1));
-    const { stages } = await rested(() => oneRound(world, pod, byLabel(world, pod)));
-    record(tasks.label, 'podloom', stages.usable);
+    const { usable } = await rested(() => oneRound(world, pod, byLabel(world, pod)));
+    record(tasks.label, 'podloom', usable);
     record(tasks.label, 'floor', floorMs);
   }
   progress(`the first of a node, ${firstRounds} rounds`);
-  const leaving = until(world.networks, () => world.networks.size === 0);
   await world.choose(residents, null);
-  await leaving;
+  {
+    await using inside = await world.lookInside();
+    await until(inside.networks, () => inside.networks.size === 0);
+  }
   for (const pod of firsts) {
     const floorMs = await rested(() => floor.round(1));
-    const { stages } = await rested(() => oneRound(world, pod, byObject(world, pod)));
-    record(tasks.first, 'podloom', stages.usable);
+    const { usable } = await rested(() => oneRound(world, pod, byObject(world, pod)));
+    record(tasks.first, 'podloom', usable);
     record(tasks.first, 'floor', floorMs);
   }
   await world.remove('one');
@@ -170,50 +174,70 @@ const byLabel = (world: World, pod: string): Way => ({
   detach: () => world.choose([pod], null),
 });
 
-async function oneRound(
-  world: World,
-  pod: string,
-  { config, attach, detach }: Way,
-): Promise<{ stages: Stages; detachedMs: number }> {
-  const { configs, networks, pools, kernel } = world;
+interface OneRound {
+  readonly usable: number;
+  readonly shown: number;
+  readonly detached: number;
+}
+
+/** A sample: watched from outside, as a tenant would, until the pod has its link and its object says so. */
+async function oneRound(world: World, pod: string, way: Way): Promise<OneRound> {
+  const { usable, shown } = await attachOne(world, pod, way);
+  await using inside = await world.lookInside();
+  await until(inside.pools, () => holdsAddress(inside, pod));
+  return { usable, shown, detached: await detachOne(world, inside, pod, way) };
+}
+
+/** The same, watched from inside as well. */
+async function stagesOf(world: World, pod: string, way: Way): Promise<Stages> {
+  await using inside = await world.lookInside();
+  const { networks, pools } = inside;
   const network = () => networks.get(pod, namespace);
-  const isShown = () =>
-    configs.get(config, namespace)?.status?.podConfigurations?.some(({ podName }) => podName === pod) ?? false;
-  const hasAddress = () =>
-    pools
-      .list()
-      .some(({ status }) =>
-        status?.allocations?.some(({ podName, releasedAt }) => podName === pod && releasedAt === undefined),
-      );
+  await sleep(restMs);
   const startMs = performance.now();
   const facts = [
-    until(pools, hasAddress),
+    until(pools, () => holdsAddress(inside, pod)),
     until(networks, () => network() !== undefined),
-    kernel.until([pod], 1),
     until(networks, () => network()?.status?.interfaces?.[0]?.state === 'Attached'),
-    until(configs, isShown),
   ] as const;
+  const outside = await attachOne(world, pod, way);
+  const [recorded, composed, reported] = (await Promise.all(facts)).map((atMs) => atMs - startMs);
+  await detachOne(world, inside, pod, way);
+  return { ...outside, recorded: recorded!, composed: composed!, reported: reported! };
+}
+
+async function attachOne(
+  { configs, kernel }: World,
+  pod: string,
+  { config, attach }: Way,
+): Promise<Pick<Stages, 'answered' | 'usable' | 'shown'>> {
+  const startMs = performance.now();
+  const facts = [kernel.until([pod], 1), until(configs, () => isShown(configs, config, pod))] as const;
   await attach();
   const answered = performance.now() - startMs;
-  const [recorded, composed, usable, reported, shown] = await Promise.all(facts);
+  const [usable, shown] = await Promise.all(facts);
+  return { answered, usable: usable - startMs, shown: shown - startMs };
+}
 
-  const leaveMs = performance.now();
+/** Milliseconds until the kernel had no link any more; resolves when nothing else is left either. */
+async function detachOne(
+  { configs, kernel }: World,
+  inside: Inside,
+  pod: string,
+  { config, detach }: Way,
+): Promise<number> {
+  const startMs = performance.now();
   const detached = kernel.until([pod], 0);
   await detach();
-  const detachedAtMs = await detached;
-  await until(networks, () => network() === undefined);
-  await until(configs, () => !isShown());
-  await until(pools, () => !hasAddress());
-  const stages = {
-    answered,
-    recorded: recorded - startMs,
-    composed: composed - startMs,
-    usable: usable - startMs,
-    reported: reported - startMs,
-    shown: shown - startMs,
-  };
-  return { stages, detachedMs: detachedAtMs - leaveMs };
+  const detachedMs = (await detached) - startMs;
+  await until(inside.networks, () => inside.networks.get(pod, namespace) === undefined);
+  await until(configs, () => !isShown(configs, config, pod));
+  await until(inside.pools, () => !holdsAddress(inside, pod));
+  return detachedMs;
 }
+
+const isShown = (configs: World['configs'], config: string, pod: string): boolean =>
+  configs.get(config, namespace)?.status?.podConfigurations?.some(({ podName }) => podName === pod) ?? false;
 
 /** An object is made that chooses many running pods, and goes again. */
 async function manyRound(world: World, pods: readonly string[]) {

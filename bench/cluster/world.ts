@@ -30,13 +30,17 @@ const image = 'podloom.local/pause:v1';
 
 export type Part = 'operator' | 'agent' | 'apiserver' | 'etcd';
 
+/** What no tenant watches. Watched while a sample is taken, it would be counted as our own work. */
+export interface Inside extends AsyncDisposable {
+  readonly networks: Cache<PodNetwork>;
+  readonly pools: Cache<IPPool>;
+}
+
 export interface World extends AsyncDisposable {
   readonly client: Client;
   readonly pods: readonly string[];
   readonly kernel: KernelWatch;
   readonly configs: Cache<PodConfig>;
-  readonly networks: Cache<PodNetwork>;
-  readonly pools: Cache<IPPool>;
   /** Process ids, as this machine counts. */
   readonly processes: Readonly<Record<Part, readonly number[]>>;
   /** Gives pods the label that the PodConfig of this name chooses by; without a name, takes it away. */
@@ -44,8 +48,9 @@ export interface World extends AsyncDisposable {
   create(config: string, attachments: number): Promise<void>;
   /** Deletes it, and waits for nothing. */
   withdraw(config: string): Promise<void>;
-  /** Resolves when nothing is left of it, also in the kernel. */
+  /** Resolves when nothing is left of it, neither in the kernel nor in a pool. It must be the last. */
   remove(config: string): Promise<void>;
+  lookInside(): Promise<Inside>;
 }
 
 export interface WorldOptions {
@@ -65,7 +70,9 @@ export async function openWorld({ client, cluster, podsPerNode, progress }: Worl
 
   progress(`starting ${nodes.length * podsPerNode} pods`);
   await ensure(client.create(namespaces, { metadata: { name: namespace } }));
-  const running = startCache<Pod>({ ...common, resource: pods, namespace });
+  const starting = new AbortController();
+  undo.defer(() => starting.abort());
+  const running = startCache<Pod>({ ...common, signal: starting.signal, resource: pods, namespace });
   const drafts = Array.from({ length: podsPerNode }, (_, i) => nodes.map((node) => draft(node.name, i))).flat();
   await Promise.all(drafts.map((pod) => ensure(client.create(pods, pod, { namespace }))));
   await until(running, () => running.list().filter(isRunning).length === drafts.length);
@@ -95,14 +102,28 @@ export async function openWorld({ client, cluster, podsPerNode, progress }: Worl
       for (const pod of productPods.filter(isPart)) found[part].push((await find(pod)).pid);
     }
   }
+  starting.abort();
   const kernel = kernelWatch(linkPrefix);
   const listening = undo.use(monitor<string>(kernel.hear));
   for (const { name, netns } of opened) listening.add(name, netns, ['link', 'address']);
 
   const configs = startCache<PodConfig>({ ...common, resource: podConfigKind.resource, namespace });
-  const networks = startCache<PodNetwork>({ ...common, resource: podNetworkKind.resource, namespace });
-  const pools = startCache<IPPool>({ ...common, resource: ipPoolKind.resource, namespace });
-  await Promise.all([configs.waitForSync(), networks.waitForSync(), pools.waitForSync()]);
+  await configs.waitForSync();
+  const lookInside = async (): Promise<Inside> => {
+    const looking = new AbortController();
+    const signal = AbortSignal.any([stop.signal, looking.signal]);
+    const networks = startCache<PodNetwork>({ ...common, signal, resource: podNetworkKind.resource, namespace });
+    const pools = startCache<IPPool>({ ...common, signal, resource: ipPoolKind.resource, namespace });
+    await Promise.all([networks.waitForSync(), pools.waitForSync()]);
+    return {
+      networks,
+      pools,
+      async [Symbol.asyncDispose]() {
+        looking.abort();
+        await Promise.all([networks.ended, pools.ended]);
+      },
+    };
+  };
   const names = drafts.map(({ metadata }) => metadata.name);
   const withdraw = (config: string) => client.delete(podConfigKind.resource, config, { namespace });
   const owned = undo.move();
@@ -111,8 +132,7 @@ export async function openWorld({ client, cluster, podsPerNode, progress }: Worl
     pods: names,
     kernel,
     configs,
-    networks,
-    pools,
+    lookInside,
     processes: { ...found, apiserver: pidsOf('kube-apiserver'), etcd: pidsOf('etcd') },
     async choose(chosen, config) {
       const patch = { metadata: { labels: { [podConfigLabel]: config } } };
@@ -130,11 +150,23 @@ export async function openWorld({ client, cluster, podsPerNode, progress }: Worl
       await withdraw(config);
       await kernel.until(names, 0);
       await until(configs, () => configs.get(config, namespace) === undefined);
-      await until(networks, () => networks.size === 0);
+      await using inside = await lookInside();
+      await until(inside.networks, () => inside.networks.size === 0);
+      await until(inside.pools, () => !holdsAddress(inside));
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }
+
+/** Whether someone has an address, or this pod has. */
+export const holdsAddress = ({ pools }: Inside, pod?: string): boolean =>
+  pools
+    .list()
+    .some(({ status }) =>
+      status?.allocations?.some(
+        ({ podName, releasedAt }) => releasedAt === undefined && (pod === undefined || podName === pod),
+      ),
+    );
 
 /** Ranges so large that no address has to cool down before it is needed again. */
 function specOf(attachments: number): PodConfigSpec {
