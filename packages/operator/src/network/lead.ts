@@ -65,10 +65,8 @@ export interface NetworkOptions {
   readonly reservedCidrs: readonly string[];
 }
 
-/** So long a pod may take to have its links, and nothing else is in its way. */
-const holdAfterMs = 250;
-/** What was only asked for, and not done yet, is reported when most links are there already: until then they need the processor. */
-const reportAfterMs = 50;
+/** So long pods may take to have their links, and nothing else is in their way: neither finalizers nor reports of what was only asked for. */
+const aheadMs = 250;
 
 /** Most of a reconcile is waiting for the server, and who waits for a pool shares its next write. */
 const concurrency = 512;
@@ -100,7 +98,7 @@ export async function leadNetwork(options: NetworkOptions, signal: AbortSignal):
       judged(key, 'Could not report on object, will retry', () => reconcileSource(key, context, pace, signal)),
   });
   cleanup.defer(() => sourceQueue.stop());
-  const reportSoon = (key: SourceKey): void => sourceQueue.addAfter(key, reportAfterMs);
+  const reportSoon = (key: SourceKey): void => sourceQueue.addAfter(key, aheadMs);
   const holding = workQueue<SourceKey>({
     concurrency: 16,
     clock,
@@ -131,7 +129,7 @@ export async function leadNetwork(options: NetworkOptions, signal: AbortSignal):
     sampleImage: options.sampleImage,
     hold(wanted, when) {
       const lacking = wanted.filter((source) => !hasFinalizer(source, sourceTypeOf(source.kind)?.finalizer ?? ''));
-      for (const key of lacking.map(keyOfSource)) holding.addAfter(key, when === 'now' ? 0 : holdAfterMs);
+      for (const key of lacking.map(keyOfSource)) holding.addAfter(key, when === 'now' ? 0 : aheadMs);
     },
     uses(wanted) {
       const keys = wanted.map(keyOfSource);
@@ -230,7 +228,8 @@ export async function leadNetwork(options: NetworkOptions, signal: AbortSignal):
     ...[...caches.sources.values()].map((cache) =>
       cache.subscribe(({ old, now }) => {
         const source = now ?? old;
-        if (source) reportSoon(keyOfSource(source));
+        if (source?.metadata.deletionTimestamp) sourceQueue.add(keyOfSource(source));
+        else if (source) reportSoon(keyOfSource(source));
       }),
     ),
     caches.podNetworks.subscribe(({ old, now }) => {
