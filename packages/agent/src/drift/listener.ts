@@ -1,6 +1,6 @@
 /** From what the kernel tells of node and pods to what should be looked at again. */
 import type { ObjectKey } from '@podloom/kube';
-import type { MonitorEvent, Topic } from '@podloom/netlink';
+import type { Link, MonitorEvent, Topic } from '@podloom/netlink';
 import { type ObservedLink, isOurs, routeProtocol } from '@podloom/network';
 import { toObservedLink } from '../observe/link.ts';
 import type { NodeView } from '../observe/node.ts';
@@ -28,6 +28,9 @@ export interface ListenerOptions {
   /** The process that held the pod's namespace ended. */
   readonly gone: (key: ObjectKey) => void;
 }
+
+/** All routes of ours on the node are over bridges; ports, which come and go with pods, have none. */
+const isBridgeOfOurs = (link: Link): boolean => link.kind === 'bridge' && isOurs(toObservedLink(link));
 
 /** Pods often come in a row, a few milliseconds apart: the echo of one must not be in the way of the next. */
 const echoMs = 100;
@@ -70,7 +73,7 @@ export function driftListener(options: ListenerOptions): (event: MonitorEvent<st
     switch (event.kind) {
       case 'link':
         view.touch(event.link.index, event.link.name);
-        if (isOurs(toObservedLink(event.link)) && (event.change === 'delete' || !event.link.up)) view.touchRouting();
+        if (isBridgeOfOurs(event.link) && (event.change === 'delete' || !event.link.up)) view.touchRouting();
         break;
       case 'port':
         view.touch(event.port.index);

@@ -40,12 +40,12 @@ export function chooseNames({ spec, status, pid, observed }: NameSources): Map<s
       const seen = findEnds(mark, observed);
       if (seen.node && seen.pod) return [key, { pod: seen.pod.name, node: seen.node.name }];
 
-      const unique = hashed('h', mark);
-      const fresh = name === undefined ? linkNames(namePrefix ?? 'net', pid) : { pod: name, node: unique };
+      const unique = (): string => hashed('h', mark);
+      const fresh = name === undefined ? linkNames(namePrefix ?? 'net', pid) : { pod: name, node: unique() };
       const holder = linkNamed(observed.node, fresh.node);
       // pc0 with process 12 and pc01 with process 2 would both be hpc012: the second one steps aside.
       const ofAnother = holder && isOurs(holder) && (podOfMark(holder.alias)?.podUid ?? spec.podUid) !== spec.podUid;
-      return [key, ofAnother ? { ...fresh, node: unique } : fresh];
+      return [key, ofAnother ? { ...fresh, node: unique() } : fresh];
     }),
   );
 }
