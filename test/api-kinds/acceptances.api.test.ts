@@ -38,6 +38,7 @@ const bridgeConfiguration = `
 
 const upstream: readonly Case[] = [
   ['the PodConfig with two networks and a sample Deployment', sampleA],
+  ['a range of which the end is written as IPv4', podConfig({ cidr: 'fd00::10.0.0.0/120' })],
   ['a PodConfig without ranges', podConfig({ name: 'pco0', master: 'pcobr1', parent: 'pco0', cidr: undefined })],
   ['the PodNetworkConfig of the MTU use case', podNetworkConfig({ Name: 'podnetwork-sample-a', eth0: { mtu: 1500 } })],
   [

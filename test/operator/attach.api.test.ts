@@ -1,13 +1,16 @@
 /** From an object and a pod to a PodNetwork with addresses, and back to the object's status. */
-import { podConfigKind } from '@podloom/api';
+import { additionalNetworkKind, podConfigKind } from '@podloom/api';
 import { coreEvents } from '@podloom/kube';
 import { describe, expect, it } from 'vitest';
-import { eventually, world } from './world.ts';
+import { eventsOf, eventually, world } from './world.ts';
 
 const seed = [
   { name: 'pc0', linkType: 'veth', master: 'pcbr0', parent: 'pc0', cidr: '192.168.100.0/24' },
   { name: 'pc1', linkType: 'veth', master: 'pcbr1', parent: 'pc1', cidr: '192.168.101.0/24' },
 ];
+
+const links = (from: number, to: number): { name: string; master: string }[] =>
+  Array.from({ length: to - from }, (_, i) => ({ name: `n${from + i}`, master: `br${from + i}` }));
 
 describe('a PodConfig', () => {
   it('with VLANs says that there are none yet, and gives the pod the rest', async () => {
@@ -32,6 +35,49 @@ describe('a PodConfig', () => {
     });
     await w.config('tagged', seed.slice(0, 1), { vlans: [] });
     await eventually(async () => expect((await w.getConfig('tagged'))?.status?.phase).toBe('configured'));
+  });
+
+  it('that waits for its pods says once that it is configured', async () => {
+    const { client, namespace, ...w } = await world();
+    await w.operator();
+    await w.agent();
+    await w.config('early', seed.slice(0, 1));
+    await eventually(async () => {
+      expect((await w.getConfig('early'))?.status?.conditions?.[0]).toMatchObject({ reason: 'NoPods' });
+    });
+    await w.pod('a', { podconfig: 'early' });
+    await eventually(async () => expect(await eventsOf(client, namespace, 'early')).toEqual(['Configured']));
+    await w.pod('b', { podconfig: 'early' });
+    await eventually(async () => {
+      expect((await w.getConfig('early'))?.status?.conditions?.[0]?.message).toContain('2 pods');
+    });
+    const { items } = await client.list(coreEvents, { namespace, fieldSelector: 'involvedObject.name=early' });
+    expect(items.map(({ count }) => count)).toEqual([1]);
+  });
+
+  it('shows what the API server will not have, and goes on when it will', async () => {
+    const { client, namespace, ...w } = await world();
+    await w.operator();
+    await w.agent();
+    // A PodNetwork has room for 64 interfaces.
+    await w.config('many', links(0, 32));
+    for (const { name, master } of links(32, 65)) {
+      const spec = { podSelector: {}, name, bridge: master };
+      const object = { metadata: { name, namespace }, spec } as never;
+      await client.create(additionalNetworkKind.resource, object, { namespace });
+    }
+    await w.pod('a', { podconfig: 'many' });
+    await eventually(async () => {
+      expect((await w.getConfig('many'))?.status?.conditions?.[0]).toMatchObject({
+        status: 'False',
+        reason: 'ApiRefused',
+        message: expect.stringContaining('spec.interfaces'),
+      });
+      expect(await eventsOf(client, namespace, 'many')).toContain('ApiRefused');
+    });
+    await client.delete(additionalNetworkKind.resource, 'n64', { namespace });
+    await eventually(async () => expect((await w.getConfig('many'))?.status?.phase).toBe('configured'));
+    expect((await w.networkOf('a'))?.spec.interfaces).toHaveLength(64);
   });
 
   it('gives a running pod with its label one PodNetwork, with addresses that the pools record', async () => {

@@ -1,8 +1,8 @@
 /** What two objects cannot both have, and what a namespace may not have. */
 import { networkGrantKind, podNetworkConfigKind, primaryNetworkKind } from '@podloom/api';
-import { deployments, nodes } from '@podloom/kube';
+import { deployments, nodes, serviceCidrs } from '@podloom/kube';
 import { describe, expect, it } from 'vitest';
-import { type World, eventsOf, eventually, world } from './world.ts';
+import { type World, eventsOf, eventually, jumpingClock, world } from './world.ts';
 
 const config = async ({ client, namespace }: World, name: string, spec: object): Promise<void> => {
   const object = { metadata: { name, namespace }, spec } as never;
@@ -73,6 +73,33 @@ describe('a namespace', () => {
       });
     }
     expect([await w.networks(), await w.used()]).toEqual([[], 0]);
+  });
+
+  it('may not use what the cluster says of itself: Services, addresses of nodes, and pod ranges from when they are known', async () => {
+    const w = await world();
+    const [services] = (await w.client.list(serviceCidrs)).items.flatMap(({ spec }) => spec?.cidrs ?? []);
+    const addresses = [{ type: 'InternalIP', address: '10.83.1.9' }];
+    await w.client.patch(nodes, w.node, { status: { addresses } }, { type: 'merge', subresource: 'status' });
+    await w.operator();
+    await w.agent();
+    for (const [name, cidr] of [
+      ['services', services],
+      ['nodes', '10.83.0.0/16'],
+      ['pods', '10.84.0.0/24'],
+    ]) {
+      await w.config(name!, [{ name: 'pc0', master: `br-${name}`, cidr }]);
+      await w.pod(name!, { podconfig: name! });
+    }
+    const isRefused = (name: string): Promise<void> =>
+      eventually(async () => {
+        expect((await w.getConfig(name))?.status?.conditions?.[0]).toMatchObject({ reason: 'RangeReserved' });
+      });
+    await isRefused('services');
+    await isRefused('nodes');
+    await eventually(async () => expect((await w.getConfig('pods'))?.status?.phase).toBe('configured'));
+    await w.client.patch(nodes, w.node, { spec: { podCIDRs: ['10.84.0.0/16'] } }, { type: 'merge' });
+    await isRefused('pods');
+    await eventually(async () => expect([await w.networks(), await w.used()]).toEqual([[], 0]));
   });
 
   it('may use a device of the nodes only with a grant, and from when it is given', async () => {
@@ -174,7 +201,8 @@ describe('the sample Deployment', () => {
     const template = { metadata: { labels }, spec: { containers: [{ name: 'x', image: 'x' }] } };
     const foreign = { metadata: { name: 'demo', namespace }, spec: { selector: { matchLabels: labels }, template } };
     const { metadata } = await client.create(deployments, foreign, { namespace });
-    await w.operator();
+    const clock = jumpingClock();
+    await w.operator({ clock });
     await w.config('c', [], { sampleDeployment: { create: true, name: 'demo' } });
     await eventually(async () => {
       expect((await w.getConfig('c'))?.status?.conditions?.[0]).toMatchObject({ reason: 'SampleNameTaken' });
@@ -182,5 +210,11 @@ describe('the sample Deployment', () => {
     expect((await client.get(deployments, 'demo', { namespace })).metadata.resourceVersion).toBe(
       metadata.resourceVersion,
     );
+    await client.delete(deployments, 'demo', { namespace });
+    clock.jump(30_000);
+    await eventually(async () => {
+      const { metadata: mine } = await client.get(deployments, 'demo', { namespace });
+      expect(mine.ownerReferences).toMatchObject([{ kind: 'PodConfig', name: 'c' }]);
+    });
   });
 });

@@ -67,6 +67,7 @@ export {
   selfSubjectAccessReviews,
   services,
   serviceAccounts,
+  serviceCidrs,
   tokenReviews,
   validatingAdmissionPolicies,
   validatingAdmissionPolicyBindings,

@@ -6,7 +6,7 @@ export { bridgeDevices, bridgeNamings, namingKey } from './compose/devices.ts';
 export type { BridgeNaming } from './compose/devices.ts';
 export { bridgeConflicts, bridgeSettings, composePod } from './compose/pod.ts';
 export { selects } from './compose/selects.ts';
-export type { Sources } from './compose/wishes.ts';
+export { type Sources, unreadable } from './compose/wishes.ts';
 export type {
   AddressRequest,
   ComposeConflict,

@@ -10,7 +10,9 @@ import {
   type Clock,
   type Log,
   type Metrics,
+  isNotFound,
   runAsLeader,
+  serviceCidrs,
   startEvents,
   startServer,
   systemClock,
@@ -65,13 +67,15 @@ export async function runOperator(settings: OperatorSettings, options: OperatorO
           caches = held;
           const endMeasuring = measureAttachments(held, metrics);
           try {
+            const taken = [...reservedCidrs, ...(await serviceRanges({ client, log }, leading))];
             await held.waitForSync();
             await leadNetwork(
-              { client, caches: held, events, log, metrics, clock, sampleImage, reservedCidrs },
+              { client, caches: held, events, log, metrics, clock, sampleImage, reservedCidrs: taken },
               leading,
             );
           } catch (error) {
             if (!leading.aborted) throw error;
+            log.info({ err: error }, 'Leadership ended in the middle of work');
           } finally {
             endMeasuring();
             caches = undefined;
@@ -85,6 +89,22 @@ export async function runOperator(settings: OperatorSettings, options: OperatorO
   } finally {
     own.abort();
     await events.ended;
+  }
+}
+
+/** As they are when we begin to lead: they hardly ever change. Servers before 1.33 do not tell. */
+async function serviceRanges(
+  { client, log }: Pick<OperatorOptions, 'client' | 'log'>,
+  signal: AbortSignal,
+): Promise<string[]> {
+  try {
+    const { items } = await client.list(serviceCidrs, { signal });
+    return items.flatMap(({ spec }) => spec?.cidrs ?? []);
+  } catch (error) {
+    if (signal.aborted) throw error;
+    if (!isNotFound(error))
+      log.warn({ err: error }, 'Could not read the ranges of Services, only RESERVED_CIDRS protects them');
+    return [];
   }
 }
 

@@ -22,7 +22,7 @@ export const operatorSettings = settings({
   reservedCidrs: text()
     .default('')
     .describe(
-      "Ranges that no network may overlap, separated by commas: the cluster's Service and node ranges. Pod ranges of the Nodes are known anyway.",
+      'Further ranges that no network may overlap, separated by commas. Pod ranges and addresses of the Nodes are known, and ranges of Services from Kubernetes 1.33 on.',
     ),
   sampleImage: text()
     .default('podloom.local/tools:0.1.0')

@@ -30,7 +30,7 @@ const spec = ruled(
     gateway: ip('Address that is the gateway and never handed out.').optional(),
     exclude: z
       .array(cidr('A range, or one address as /32 or /128.'))
-      .max(64)
+      .max(1024)
       .describe('Ranges that are never handed out.')
       .default([]),
   }),

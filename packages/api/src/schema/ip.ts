@@ -1,6 +1,6 @@
 /**
  * Addresses and prefixes as numbers, as strict as the API server: what CEL's isIP and isCIDR refuse is refused here, too
- * (leading zeros, zones, IPv4 inside IPv6), so that a manifest gets one verdict wherever it is checked.
+ * (leading zeros, zones, IPv4-mapped IPv6), so that a manifest gets one verdict wherever it is checked.
  */
 import { InvalidInput } from '../errors.ts';
 
@@ -28,7 +28,15 @@ function ipv4Value(text: string): bigint | undefined {
   return octets.reduce((value, octet) => value * 256n + BigInt(octet), 0n);
 }
 
+/** The last two groups may be written as an IPv4 address. */
 function ipv6Value(text: string): bigint | undefined {
+  const [, before, dotted] = /^(.*:)([\d.]*\.[\d.]*)$/.exec(text) ?? [];
+  if (dotted !== undefined) {
+    const low = ipv4Value(dotted);
+    return low === undefined
+      ? undefined
+      : ipv6Value(`${before}${(low >> 16n).toString(16)}:${(low & 0xffffn).toString(16)}`);
+  }
   const halves = text.split('::');
   if (halves.length > 2) return undefined;
   const [head = [], tail = []] = halves.map((half) => (half === '' ? [] : half.split(':')));

@@ -103,6 +103,22 @@ describe('startCache', () => {
     await Promise.all([byLabel.ended, byField.ended]);
   });
 
+  it('goes on telling a listener that broke, also while it tells what it holds already', async () => {
+    const stop = new AbortController();
+    for (const name of ['one', 'two'])
+      await client.create(configMaps, { metadata: { name, namespace } }, { namespace });
+    const cache = startCache({ client, resource: configMaps, namespace, log: silentLog, signal: stop.signal });
+    await cache.waitForSync();
+    const told: (string | undefined)[] = [];
+    cache.subscribe(({ now }) => {
+      told.push(now?.metadata.name);
+      if (now?.metadata.name === 'one') throw new Error('Broken');
+    });
+    expect(told).toEqual(expect.arrayContaining(['one', 'two']));
+    stop.abort();
+    await cache.ended;
+  });
+
   it('tells who waits for it that it was stopped before it was filled', async () => {
     const cache = startCache({ client, resource: configMaps, log: silentLog, signal: AbortSignal.abort() });
     await expect(cache.waitForSync()).rejects.toThrow('stopped before it was filled');

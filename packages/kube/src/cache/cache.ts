@@ -52,9 +52,9 @@ export function startCache<T extends KubeObject, I extends string = never>(optio
 
   const trim = (object: T): T => keep(keepManagedFields ? object : withoutManagedFields(object));
 
-  function tell(changes: readonly Change<T>[]): void {
+  function tell(changes: readonly Change<T>[], whom: Iterable<(change: Change<T>) => void> = listeners): void {
     for (const change of changes) {
-      for (const listener of listeners) {
+      for (const listener of whom) {
         try {
           listener(change);
         } catch (error) {
@@ -97,7 +97,10 @@ export function startCache<T extends KubeObject, I extends string = never>(optio
     subscribe(listener) {
       listeners.add(listener);
       const held = objects.list();
-      for (const now of held) listener({ key: keyOf(now), old: undefined, now });
+      tell(
+        held.map((now) => ({ key: keyOf(now), old: undefined, now })),
+        [listener],
+      );
       return () => listeners.delete(listener);
     },
     ended,

@@ -37,6 +37,8 @@ export type Secret = Wire<core.Secret>;
 export type SelfSubjectAccessReview = Wire<authorization.SelfSubjectAccessReview>;
 export type Service = Wire<core.Service>;
 export type ServiceAccount = Wire<core.ServiceAccount>;
+/** Too young for kubernetes-types. */
+export type ServiceCIDR = KubeObject<{ readonly cidrs: readonly string[] }>;
 export type TokenReview = Wire<authentication.TokenReview>;
 export type ValidatingAdmissionPolicy = Wire<admission.ValidatingAdmissionPolicy>;
 export type ValidatingAdmissionPolicyBinding = Wire<admission.ValidatingAdmissionPolicyBinding>;
@@ -89,6 +91,7 @@ export const selfSubjectAccessReviews = resource<SelfSubjectAccessReview>(
   false,
 );
 export const services = resource<Service>('v1', 'services', 'Service');
+export const serviceCidrs = resource<ServiceCIDR>('networking.k8s.io/v1', 'servicecidrs', 'ServiceCIDR', false);
 export const serviceAccounts = resource<ServiceAccount>('v1', 'serviceaccounts', 'ServiceAccount');
 export const tokenReviews = resource<TokenReview>('authentication.k8s.io/v1', 'tokenreviews', 'TokenReview', false);
 export const validatingAdmissionPolicies = resource<ValidatingAdmissionPolicy>(

@@ -12,7 +12,7 @@ export interface BridgeSettings extends RangeWish {
   readonly mtuBytes?: number | undefined;
 }
 
-type Voice = RangeWish & { readonly asker: Asker; readonly mtuBytes?: number | undefined };
+type Voice = RangeWish & { readonly asker: Asker };
 
 export interface SettledBridges {
   readonly settings: ReadonlyMap<string, BridgeSettings>;
@@ -29,19 +29,23 @@ export function settleBridges(links: readonly LinkWish[], bridges: readonly Brid
       ...bridges.filter((wish) => wish.name === name),
       ...links.filter((wish) => wish.bridge === name),
     ].toSorted(byAge);
-    // Only a Bridge has an MTU of its own; that of a link is the link's.
-    const declared = bridges.filter((wish) => wish.name === name).toSorted(byAge)[0];
-    const decisive = voices.find(({ cidrs }) => cidrs.length > 0) ?? declared ?? voices[0]!;
-    const content = voices.filter((wish) => isContent(wish, decisive));
-    for (const wish of voices.filter((voice) => !content.includes(voice))) {
+    const isDeclaration = (wish: LinkWish | BridgeWish): wish is BridgeWish => bridges.includes(wish as BridgeWish);
+    const decisive = voices.find(({ cidrs }) => cidrs.length > 0) ?? voices.find(isDeclaration) ?? voices[0]!;
+    for (const wish of voices.filter((voice) => !isContent(voice, decisive))) {
       losers.set(wish, bridgeConflict(name, wish, decisive));
     }
+    // Only a Bridge has an MTU of its own; that of a link is the link's.
+    const sizes = voices.filter(isDeclaration).filter((wish) => !losers.has(wish) && wish.mtuBytes !== undefined);
+    for (const wish of sizes.filter(({ mtuBytes }) => mtuBytes !== sizes[0]!.mtuBytes)) {
+      losers.set(wish, sizeConflict(wish, sizes[0]!));
+    }
+    const content = voices.filter((wish) => !losers.has(wish));
     settings.set(name, {
       owner: decisive.asker,
       cidrs: decisive.cidrs,
       gateway: decisive.gateway,
       exclude: [...new Set(content.flatMap(({ exclude }) => exclude))].toSorted(),
-      mtuBytes: declared?.mtuBytes,
+      mtuBytes: sizes[0]?.mtuBytes,
     });
   }
   return { settings, losers };
@@ -61,6 +65,13 @@ const bridgeConflict = (name: string, { asker }: Voice, decisive: Voice): Compos
   winner: decisive.asker.ref,
   reason: 'BridgeConflict',
   message: `Bridge ${name} has ${decisive.cidrs.join(' and ') || 'no range'}, gateway ${decisive.gateway ?? 'First'}, from ${decisive.asker.ref.kind} ${decisive.asker.ref.name}; ask for the same, or name another bridge`,
+});
+
+const sizeConflict = ({ name, asker }: BridgeWish, { asker: { ref }, mtuBytes }: BridgeWish): ComposeConflict => ({
+  loser: asker.ref,
+  winner: ref,
+  reason: 'BridgeConflict',
+  message: `Bridge ${name} has MTU ${mtuBytes} from ${ref.kind} ${ref.name}; ask for the same, or name another bridge`,
 });
 
 /** Gateway of one range, as pools take it: null for none. */

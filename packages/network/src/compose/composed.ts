@@ -40,7 +40,7 @@ export interface ObjectRef {
 export interface ComposeConflict {
   readonly loser: ObjectRef;
   readonly winner: ObjectRef;
-  readonly reason: 'InterfaceConflict' | 'AddressConflict' | 'BridgeConflict' | 'PrimaryConflict';
+  readonly reason: 'InterfaceConflict' | 'AddressConflict' | 'RouteConflict' | 'BridgeConflict' | 'PrimaryConflict';
   readonly message: string;
 }
 

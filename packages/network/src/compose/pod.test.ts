@@ -17,6 +17,7 @@ import type { PodIdentity } from './composed.ts';
 import { bridgeDevices, type BridgeNaming } from './devices.ts';
 import { bridgeConflicts, composePod } from './pod.ts';
 import { selects } from './selects.ts';
+import { unreadable } from './wishes.ts';
 
 const pod: PodIdentity = {
   namespace: 'cnf-test',
@@ -146,8 +147,18 @@ describe('composePod', () => {
       { networkName: 'x', master: 'pcbr0', cidr: pc0.cidr, addresses: ['192.168.100.7'] },
       'AddressConflict',
     ],
+    [
+      'the same route, however it is written',
+      {
+        networkName: 'x',
+        master: 'other',
+        cidr: '10.1.0.0/24',
+        routes: [{ to: 'FD00:9:0::/48', metric: 1024 }],
+      },
+      'RouteConflict',
+    ],
   ])('lets the older have it when two want %s, and names it to the younger', (_, attachment, reason) => {
-    const older = podConfig('a', 10, { ...pc0, addresses: ['192.168.100.7'] });
+    const older = podConfig('a', 10, { ...pc0, addresses: ['192.168.100.7'], routes: [{ to: 'fd00:9::/48' }] });
     const younger = podNetworkConfig('b', 5, { additionalNetworks: [attachment] });
     const { interfaces, conflicts } = composePod(pod, { podConfigs: [older], podNetworkConfigs: [younger] });
     expect(interfaces.map((entry) => entry.interface.key)).toEqual(['PodConfig/a/pc0']);
@@ -162,6 +173,51 @@ describe('composePod', () => {
     expect(bridgeConflicts('cnf-test', sources)).toMatchObject([
       { loser: { kind: 'Bridge' }, winner: { kind: 'PodConfig' } },
     ]);
+  });
+
+  it.each([
+    [
+      'the younger Bridge',
+      [bridge('jumbo', 9, { name: 'br9', mtu: 9000 }), bridge('small', 5, { name: 'br9', mtu: 1400 })],
+    ],
+    [
+      'whoever loses the range, too',
+      [
+        bridge('jumbo', 9, { name: 'br9', cidr: '10.9.0.0/24', mtu: 9000 }),
+        bridge('small', 5, { name: 'br9', cidr: '10.8.0.0/24', mtu: 1400 }),
+      ],
+    ],
+  ])('tells %s that the bridge has another MTU', (_, bridges) => {
+    const sources = { bridges, podConfigs: [podConfig('a', 1, { name: 'pc0', master: 'br9' })] };
+    expect(bridgeConflicts('cnf-test', sources)).toMatchObject([
+      { reason: 'BridgeConflict', loser: { name: 'small' }, winner: { name: 'jumbo' } },
+    ]);
+    expect(composePod(pod, sources).interfaces[0]?.interface.bridge?.mtuBytes).toBe(9000);
+  });
+
+  it.each([
+    [9, 5, { loser: { kind: 'PrimaryNetwork' }, winner: { kind: 'PodConfig' } }],
+    [5, 9, { loser: { kind: 'PodConfig' }, winner: { kind: 'PrimaryNetwork' } }],
+  ])('lets the older have a route that a link and the primary link want (%i, %i)', (linkAge, primaryAge, conflict) => {
+    const routes = [{ to: '10.7.0.0/16' }];
+    const {
+      interfaces,
+      primary: merged,
+      conflicts,
+    } = composePod(pod, {
+      podConfigs: [podConfig('a', linkAge, { ...pc0, routes })],
+      primaryNetworks: [primary('p', primaryAge, { routes })],
+    });
+    expect(conflicts).toMatchObject([{ reason: 'RouteConflict', ...conflict }]);
+    expect([interfaces.length, merged?.sources.length ?? 0]).toEqual(linkAge > primaryAge ? [1, 0] : [0, 1]);
+  });
+
+  it('reads no object whose texts mean nothing, and says which text it is', () => {
+    const good = podConfig('a', 1, pc0);
+    const bad = { ...good, spec: { networkAttachments: [{ ...pc0, cidr: '10.0.0/24' }] } } as PodConfig;
+    expect(unreadable({ podConfigs: [good] })).toBeUndefined();
+    expect(unreadable({ podConfigs: [bad] })).toContain('"10.0.0/24"');
+    expect(unreadable({ primaryNetworks: [primary('p', 1, { routes: [{ to: '10.7.0.0/16' }] })] })).toBeUndefined();
   });
 
   it('joins changes of the primary link and refuses a second MTU', () => {

@@ -6,7 +6,7 @@ import { cidrContains, formatIp, parseIp } from '@podloom/api';
 import { type SettledBridges, gatewayOf, gatewaysOf, settleBridges } from './bridges.ts';
 import type { AddressRequest, ComposeConflict, ComposedInterface, ComposedPod, PodIdentity } from './composed.ts';
 import { namingKey } from './devices.ts';
-import { composePrimary } from './primary.ts';
+import { mergePrimaries, primaryRivalry, routePlace } from './primary.ts';
 import {
   type LinkWish,
   type PrimaryWish,
@@ -28,20 +28,25 @@ export function composePod(
   const isForPod = ({ asker }: { readonly asker: LinkWish['asker'] }): boolean => asker.chooses(pod.labels);
   const { links, primaries, bridges } = wishesIn(pod.namespace, sources);
 
-  const accepted: LinkWish[] = [];
+  const accepted: (LinkWish | PrimaryWish)[] = [];
   const conflicts: ComposeConflict[] = [];
-  for (const wish of links.filter(isForPod).toSorted(byAge)) {
-    const conflict = bridges.losers.get(wish) ?? rivalry(wish, accepted);
+  for (const wish of [...links, ...primaries].filter(isForPod).toSorted(byAge)) {
+    const conflict = isLink(wish)
+      ? (bridges.losers.get(wish) ?? rivalry(wish, accepted.filter(isLink)) ?? routeRivalry(wish, accepted))
+      : (primaryRivalry(wish, accepted.filter(isPrimary)) ?? routeRivalry(wish, accepted.filter(isLink)));
     if (conflict) conflicts.push(conflict);
     else accepted.push(wish);
   }
-  const primary = composePrimary(primaries.filter(isForPod));
+  const primary = mergePrimaries(accepted.filter(isPrimary));
   return {
-    interfaces: accepted.map((wish) => composeInterface(wish, bridges, pod.namespace, devices)),
-    ...(primary.primary === undefined ? {} : { primary: primary.primary }),
-    conflicts: [...conflicts, ...primary.conflicts],
+    interfaces: accepted.filter(isLink).map((wish) => composeInterface(wish, bridges, pod.namespace, devices)),
+    ...(primary === undefined ? {} : { primary }),
+    conflicts,
   };
 }
+
+const isPrimary = (wish: LinkWish | PrimaryWish): wish is PrimaryWish => 'primary' in wish;
+const isLink = (wish: LinkWish | PrimaryWish): wish is LinkWish => !isPrimary(wish);
 
 /** Bridges of one namespace that lose against an older wish; their own status tells. */
 export const bridgeConflicts = (namespace: string, sources: Sources): ComposeConflict[] => [
@@ -92,6 +97,28 @@ function rivalry(wish: LinkWish, older: readonly LinkWish[]): ComposeConflict | 
   }
   return undefined;
 }
+
+/** A pod has one list of routes, whichever links they go over. */
+function routeRivalry(
+  wish: LinkWish | PrimaryWish,
+  older: readonly (LinkWish | PrimaryWish)[],
+): ComposeConflict | undefined {
+  const places = new Set(routesOf(wish).map(routePlace));
+  if (places.size === 0) return undefined;
+  for (const rival of older) {
+    const place = routesOf(rival)
+      .map(routePlace)
+      .find((one) => places.has(one));
+    if (place === undefined) continue;
+    const refs = { loser: wish.asker.ref, winner: rival.asker.ref };
+    const message = `The pod has a route to ${place} from ${refs.winner.kind} ${refs.winner.name}; choose another metric`;
+    return { ...refs, reason: 'RouteConflict', message };
+  }
+  return undefined;
+}
+
+const routesOf = (wish: LinkWish | PrimaryWish): LinkWish['routes'] =>
+  isPrimary(wish) ? (wish.primary.routes ?? []) : wish.routes;
 
 const sameIp = (a: string, b: string): boolean => formatIp(parseIp(a)) === formatIp(parseIp(b));
 

@@ -1,13 +1,15 @@
 /** Changes to the primary link from several objects. Who wants what an older one wants otherwise is left out as a whole. */
 import type { PodNetworkSpec } from '@podloom/api';
+import { podRoute } from '../plan/routes.ts';
 import type { ComposeConflict } from './composed.ts';
-import { type PrimaryWish, byAge } from './wishes.ts';
+import type { PrimaryWish } from './wishes.ts';
 
 type Primary = NonNullable<PodNetworkSpec['primary']>;
 
-export interface ComposedPrimary {
-  readonly primary: Primary | undefined;
-  readonly conflicts: readonly ComposeConflict[];
+/** Destination and metric: the kernel has one route for them. */
+export function routePlace(route: NonNullable<Primary['routes']>[number]): string {
+  const { to, metric } = podRoute(route);
+  return `${to} with metric ${metric}`;
 }
 
 /** One value a name, so that two wishes can be compared name by name. */
@@ -23,30 +25,29 @@ function valuesOf({
     ...(mtuBytes === undefined ? [] : [['MTU', String(mtuBytes)] as const]),
     ...(txQueueLength === undefined ? [] : [['transmit queue length', String(txQueueLength)] as const]),
     ...Object.entries(sysctls ?? {}),
-    ...(routes ?? []).map(({ to, metric, via }) => [`route ${to} metric ${metric ?? 0}`, via ?? 'direct'] as const),
+    ...(routes ?? []).map((route) => [`route to ${routePlace(route)}`, podRoute(route).via ?? 'direct'] as const),
   ]);
 }
 
-export function composePrimary(wishes: readonly PrimaryWish[]): ComposedPrimary {
-  const taken = new Map<string, { readonly value: string; readonly wish: PrimaryWish }>();
-  const conflicts: ComposeConflict[] = [];
-  const accepted: PrimaryWish[] = [];
-  for (const wish of wishes.toSorted(byAge)) {
-    const values = valuesOf(wish.primary);
-    const clash = [...values].find(([name, value]) => taken.has(name) && taken.get(name)?.value !== value);
-    if (clash) {
-      const [name, value] = clash;
-      const rival = taken.get(name)!;
-      const winner = rival.wish.asker.ref;
-      const message = `The primary link has ${name} ${rival.value} from ${winner.kind} ${winner.name}, not ${value}`;
-      conflicts.push({ loser: wish.asker.ref, winner, reason: 'PrimaryConflict', message });
-      continue;
-    }
-    for (const [name, value] of values) if (!taken.has(name)) taken.set(name, { value, wish });
-    accepted.push(wish);
+/** Why a wish cannot be had beside the older ones. It is then left out as a whole. */
+export function primaryRivalry(wish: PrimaryWish, older: readonly PrimaryWish[]): ComposeConflict | undefined {
+  const wanted = valuesOf(wish.primary);
+  for (const rival of older) {
+    const clash = valuesOf(rival.primary)
+      .entries()
+      .find(([name, value]) => wanted.has(name) && wanted.get(name) !== value);
+    if (!clash) continue;
+    const [name, value] = clash;
+    const winner = rival.asker.ref;
+    const message = `The primary link has ${name} ${value} from ${winner.kind} ${winner.name}, not ${wanted.get(name)}`;
+    return { loser: wish.asker.ref, winner, reason: 'PrimaryConflict', message };
   }
+  return undefined;
+}
+
+export function mergePrimaries(accepted: readonly PrimaryWish[]): Primary | undefined {
   const [first] = accepted;
-  if (!first) return { primary: undefined, conflicts };
+  if (!first) return undefined;
   const pick = (name: 'mtuBytes' | 'txQueueLength'): Partial<Primary> => {
     const value = accepted.find(({ primary }) => primary[name] !== undefined)?.primary[name];
     return value === undefined ? {} : { [name]: value };
@@ -55,21 +56,14 @@ export function composePrimary(wishes: readonly PrimaryWish[]): ComposedPrimary 
     Object.assign({}, ...accepted.map(({ primary }) => primary.sysctls)) as Record<string, string>,
   );
   const routes = new Map(
-    accepted
-      .flatMap(({ primary }) => primary.routes ?? [])
-      .map((route) => [JSON.stringify([route.to, route.via, route.metric]), route]),
+    accepted.flatMap(({ primary }) => primary.routes ?? []).map((route) => [routePlace(route), route]),
   );
   return {
-    conflicts,
-    primary: {
-      interfaceName: first.primary.interfaceName,
-      ...pick('mtuBytes'),
-      ...pick('txQueueLength'),
-      ...(sysctls.length === 0
-        ? {}
-        : { sysctls: Object.fromEntries(sysctls.toSorted(([a], [b]) => (a < b ? -1 : 1))) }),
-      ...(routes.size === 0 ? {} : { routes: [...routes.values()] }),
-      sources: accepted.map(({ asker }) => asker.ref),
-    },
+    interfaceName: first.primary.interfaceName,
+    ...pick('mtuBytes'),
+    ...pick('txQueueLength'),
+    ...(sysctls.length === 0 ? {} : { sysctls: Object.fromEntries(sysctls.toSorted(([a], [b]) => (a < b ? -1 : 1))) }),
+    ...(routes.size === 0 ? {} : { routes: [...routes.values()] }),
+    sources: accepted.map(({ asker }) => asker.ref),
   };
 }

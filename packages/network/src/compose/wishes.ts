@@ -5,6 +5,7 @@
 import {
   type AdditionalNetwork,
   type Bridge,
+  InvalidInput,
   type KubeObject,
   type PodConfig,
   type PodNetworkConfig,
@@ -16,6 +17,7 @@ import {
   podConfigLabel,
   podNetworkConfigLabel,
 } from '@podloom/api';
+import { podRoute } from '../plan/routes.ts';
 import { rangeOf } from '../plan/world.ts';
 import type { ObjectRef } from './composed.ts';
 import { type LabelSelector, selects } from './selects.ts';
@@ -195,6 +197,22 @@ export const bridgeWishes = (sources: Sources): BridgeWish[] =>
       mtuBytes: object.spec.mtu,
     }),
   );
+
+/** What is wrong with texts that were admitted all the same, by older rules or because the server reads them otherwise. */
+export function unreadable(sources: Sources): string | undefined {
+  try {
+    bridgeWishes(sources);
+    for (const { primary } of primaryWishes(sources)) primary.routes?.forEach(podRoute);
+    for (const { addresses, routes } of linkWishes(sources)) {
+      addresses.forEach(parseIp);
+      routes.forEach(podRoute);
+    }
+    return undefined;
+  } catch (error) {
+    if (error instanceof InvalidInput) return error.message;
+    throw error;
+  }
+}
 
 /** By creation, then uid; within an object as written. */
 export function byAge(a: { readonly asker: Asker }, b: { readonly asker: Asker }): number {

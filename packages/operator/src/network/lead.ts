@@ -6,6 +6,7 @@ import { type KubeObject, type PodNetwork, PodloomError } from '@podloom/api';
 import {
   type Client,
   type Clock,
+  type Controller,
   type EventRecorder,
   type Log,
   type Metrics,
@@ -30,7 +31,7 @@ import {
 } from '@podloom/kube';
 import { namingKey } from '@podloom/network';
 import { allocator } from './allocator.ts';
-import { type Caches, asksOtherwise, podMatters } from './caches.ts';
+import { type Caches, asksOtherwise, podMatters, rangesOfNode } from './caches.ts';
 import type { NetworkContext } from './context.ts';
 import { fresh } from './fresh.ts';
 import { bridgesOf, holders, isObserved } from './pod-network.ts';
@@ -248,7 +249,7 @@ export async function leadNetwork(options: NetworkOptions, signal: AbortSignal):
   ];
   cleanup.defer(() => listen.forEach((undo) => undo()));
 
-  const podController = controller<Pod>({
+  const podController: Controller = controller<Pod>({
     name: 'pods',
     resource: telling(caches.pods, podMatters),
     client,
@@ -272,7 +273,22 @@ export async function leadNetwork(options: NetworkOptions, signal: AbortSignal):
         telling(caches.nodes, (old) => old === undefined),
         ({ metadata }) => podsOfNode(metadata.name ?? ''),
       ),
+      // No network may overlap what is the cluster's. At the start every pod is looked at anyway.
+      dependsOn(
+        telling(
+          caches.nodes,
+          (old, now) => podController.isReady && !isSameJson(old ? rangesOfNode(old) : [], rangesOfNode(now)),
+        ),
+        everyPod,
+      ),
       dependsOn(telling(caches.grants, asksOtherwise), everyPod),
+      dependsOn(
+        telling(
+          caches.namespaces,
+          (old, now) => old !== undefined && !isSameJson(old.metadata.labels, now.metadata.labels),
+        ),
+        ({ metadata }) => caches.pods.by('namespace', metadata.name ?? '').map((pod) => parseObjectKey(keyOf(pod))),
+      ),
     ],
   });
 

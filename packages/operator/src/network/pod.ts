@@ -9,6 +9,7 @@ import {
   type PodInterface,
   type PodNetwork,
   type PodNetworkSpec,
+  type PodloomError,
   cidrContains,
   formatIp,
   parseIp,
@@ -22,6 +23,8 @@ import {
   done,
   findCondition,
   isAlreadyExists,
+  isApiError,
+  isForbidden,
   isNotFound,
   isSameJson,
   keyOf,
@@ -85,14 +88,30 @@ export async function reconcilePod(pod: Pod, context: NetworkContext, { signal }
   const seen = new Map(context.view.choosing(pod).map((one) => [keyOfSource(one), one.metadata.generation]));
   const composed = forPod(pod, network, context.view.compose(pod));
   using _ = context.uses(composed.sources);
-  const addressed = await giveAddresses(pod, composed, network, context);
+  const judge = (spec: PodNetworkSpec, found: readonly Problem[]): void => {
+    const problems = problemsOf(pod, composed, found, network, context);
+    context.judge(pod, { podUid: pod.metadata.uid ?? '', composed, spec, problems, seen });
+  };
+  // Said until it is over, and not anew at each try.
+  const refusedBefore = (context.verdictOf(pod)?.problems ?? []).filter(({ reason }) => reason === refused);
+  const telling = async <T>(write: () => Promise<T>): Promise<T> => {
+    try {
+      return await write();
+    } catch (error) {
+      if (isRefusal(error)) judge(network?.spec ?? specOf(pod, composed, []), refusalsFor(composed, error));
+      throw error;
+    }
+  };
+  const addressed = await telling(() => giveAddresses(pod, composed, network, context));
   const spec = specOf(pod, composed, addressed.interfaces);
   const wanted = { spec, waiting: addressed.waiting };
-  const problems = problemsOf(pod, composed, addressed.problems, network, context);
-  context.judge(pod, { podUid: pod.metadata.uid ?? '', composed, spec, problems, seen });
+  judge(spec, [...addressed.problems, ...refusedBefore]);
 
   const isOther = network ? !isSameJson(network.spec, spec) : !asksForNothing(spec);
-  if (isOther) await (network ? update(network, spec, context, signal) : create(pod, spec, context, signal));
+  if (isOther) {
+    await telling(() => (network ? update(network, spec, context, signal) : create(pod, spec, context, signal)));
+  }
+  if (refusedBefore.length > 0) judge(spec, addressed.problems);
   // While the agent works, nothing is written that is not needed yet.
   context.hold(composed.sources, !isOther && network && isObserved(network) ? 'now' : 'soon');
   const later = addressed.retryMs === undefined ? done : retryAfter(addressed.retryMs, 'An address has to cool down');
@@ -219,6 +238,19 @@ function problemsOf(
     : [];
   return [...hostNetwork, ...composed.refusals, ...addressing, ...failuresOf(pod, network)];
 }
+
+const refused = 'ApiRefused';
+
+/** The API server will not have what we write: too much for one object, over a quota. Nobody would see it in our log. */
+const isRefusal = (error: unknown): error is PodloomError =>
+  isForbidden(error) || (isApiError(error) && error.retry === 'whenChanged' && !isAlreadyExists(error));
+
+const refusalsFor = ({ sources }: PodComposition, { message }: PodloomError): Problem[] =>
+  sources.map(({ apiVersion, kind, metadata }) => ({
+    ref: { apiVersion, kind, name: metadata.name ?? '' },
+    reason: refused,
+    message,
+  }));
 
 /** Reasons of an agent that has not finished, as opposed to one that failed. */
 const unfinished = new Set(['Waiting', 'PodNotRunning']);

@@ -28,9 +28,13 @@ export const fieldManager = 'podloom-operator';
 const holdMs = (pods: number): number => 400 + 5 * Math.min(pods, 500);
 /** An object that goes says why it is still there only when that takes longer than people notice. */
 const removalHoldMs = 1_000;
+const sampleRetryMs = 30_000;
 
-/** When each object is looked at again at the earliest, since when its status is held back (on the monotonic clock), and which problems of its own were told. */
-export type Pace = Map<SourceKey, { nextMs?: number; heldSinceMs?: number | undefined; told?: string }>;
+/** When each object is looked at again at the earliest, since when its status is held back (on the monotonic clock), and of which generation it was told that it is configured. */
+export type Pace = Map<
+  SourceKey,
+  { nextMs?: number; heldSinceMs?: number | undefined; configured?: number | undefined }
+>;
 
 export async function reconcileSource(
   key: SourceKey,
@@ -56,7 +60,7 @@ export async function reconcileSource(
   if (!pods) return 'done';
   // Many pods make a long status that takes long to make: it is made less often, so that nobody waits for it.
   my.nextMs = nowMs + pods.length / 2;
-  const problems = [...sample.problems, ...unsupported(source)];
+  const problems = [...sample.problems, ...unreadable(source, context), ...unsupported(source)];
   const report = reportOf(
     {
       source,
@@ -76,7 +80,16 @@ export async function reconcileSource(
     if (!source.status?.conditions?.some((one) => one.reason === reason))
       context.events.warning(source, reason, message);
   }
-  return outcome;
+  // The Deployment of that name is someone else's, and nothing tells of it.
+  return outcome === 'done' && sample.problems.length > 0 ? { retryAfterMs: sampleRetryMs } : outcome;
+}
+
+function unreadable(source: SourceObject, { view }: NetworkContext): Problem[] {
+  const { apiVersion, kind, metadata } = source;
+  const message = view.problemOf(source);
+  return message === undefined
+    ? []
+    : [{ ref: { apiVersion, kind, name: metadata.name ?? '' }, reason: 'InvalidSpec', message }];
 }
 
 /** What is accepted, because manifests in use have it, and cannot be done: the object says so, and the rest of it is carried out. */
@@ -116,7 +129,7 @@ function podsOf(source: SourceObject, context: NetworkContext): PodState[] | und
 
 interface Writing {
   readonly context: NetworkContext;
-  readonly my: { heldSinceMs?: number | undefined };
+  readonly my: { heldSinceMs?: number | undefined; configured?: number | undefined };
   readonly howMany: number;
   readonly signal: AbortSignal;
 }
@@ -137,13 +150,15 @@ async function write(
   const dueMs = (my.heldSinceMs ?? -Infinity) + holdMs(howMany);
   if (dueMs > nowMs) return { retryAfterMs: dueMs - nowMs };
 
-  const wasConfigured = source.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True');
+  const { generation } = source.metadata;
+  const wasConfigured = source.status?.conditions?.some(({ reason }) => reason === 'Configured');
   const status = report.status as unknown as NonNullable<SourceObject['status']>;
   const written = await applyStatus<KubeObject>(client, resource, source, status, { fieldManager, signal });
   sources.get(kind)?.wrote(written as SourceObject);
   my.heldSinceMs = undefined;
   // Once, not for every pod that comes: the pods have Events of their own.
-  if (report.phase === 'configured' && !wasConfigured && source.status?.observedGeneration === undefined) {
+  if (report.phase === 'configured' && !wasConfigured && my.configured !== generation) {
+    my.configured = generation;
     events.normal(source, 'Configured', report.status.conditions[0]?.message ?? '');
   }
   return 'done';

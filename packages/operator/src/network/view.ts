@@ -13,8 +13,9 @@ import {
   bridgeSettings,
   composePod,
   namingKey,
+  unreadable,
 } from '@podloom/network';
-import { type Caches, asksOtherwise } from './caches.ts';
+import { type Caches, asksOtherwise, rangesOfNode } from './caches.ts';
 import { type Limits, type Refusal, grantsFor, refusalOf } from './refusals.ts';
 import {
   type SourceObject,
@@ -44,8 +45,18 @@ export interface View {
   /** Whether the bridge, or who cannot have it as wished, is otherwise than when this was last asked. If not, nothing has changed for the pods on it. */
   hasTurned(namespace: string, bridge: string): boolean;
   limits(namespace: string): Limits;
+  /** Why nothing of the object can be had, by nobody. */
+  problemOf(source: SourceObject): string | undefined;
   end(): void;
 }
+
+const listOf: Readonly<Record<string, keyof Sources>> = {
+  PodConfig: 'podConfigs',
+  PodNetworkConfig: 'podNetworkConfigs',
+  AdditionalNetwork: 'additionalNetworks',
+  PrimaryNetwork: 'primaryNetworks',
+  Bridge: 'bridges',
+};
 
 export function view(caches: Caches, reservedCidrs: readonly string[]): View {
   let devices: Map<string, string> | undefined;
@@ -78,9 +89,16 @@ export function view(caches: Caches, reservedCidrs: readonly string[]): View {
     caches.nodes.subscribe(() => (reserved = undefined)),
   ];
 
+  const problems = new WeakMap<SourceObject, string | undefined>();
+  function problemOf(source: SourceObject): string | undefined {
+    if (!problems.has(source)) problems.set(source, unreadable({ [listOf[source.kind] ?? '']: [source] }));
+    return problems.get(source);
+  }
+  /** One that cannot be read says so itself, and keeps nobody else from being served. */
   const all = <T extends SourceObject>(kind: T['kind'], namespace?: string): T[] => {
     const cache = caches.sources.get(kind);
-    return (namespace === undefined ? cache?.list() : cache?.by('namespace', namespace)) as T[];
+    const held = namespace === undefined ? cache?.list() : cache?.by('namespace', namespace);
+    return (held as T[]).filter((source) => problemOf(source) === undefined);
   };
   const gather = (namespace?: string): Sources => ({
     podConfigs: all<PodConfig>('PodConfig', namespace),
@@ -115,7 +133,7 @@ export function view(caches: Caches, reservedCidrs: readonly string[]): View {
   }
 
   function limits(namespace: string): Limits {
-    reserved ??= [...reservedCidrs, ...caches.nodes.list().flatMap(({ spec }) => spec?.podCIDRs ?? [])];
+    reserved ??= [...reservedCidrs, ...caches.nodes.list().flatMap(rangesOfNode)];
     const labels = caches.namespaces.get(namespace)?.metadata.labels;
     return { reserved, grants: grantsFor(namespace, labels, caches.grants.list()) };
   }
@@ -127,6 +145,7 @@ export function view(caches: Caches, reservedCidrs: readonly string[]): View {
     sourcesIn,
     sourcesByKind: sourcesOf,
     limits,
+    problemOf,
     choosing: (pod) => sourcesIn(pod.metadata.namespace ?? '').filter((source) => choosesPod(source, pod)),
     chosenBy(source) {
       if (isPodConfig(source) || isPodNetworkConfig(source)) return caches.pods.by('label', keyOfSource(source));
