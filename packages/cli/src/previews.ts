@@ -10,13 +10,33 @@ import {
   ipPoolKind,
   type KubeObject,
   kindOf,
+  networkGrantKind,
   podConfigKind,
   podNetworkConfigKind,
   podNetworkKind,
   primaryNetworkKind,
 } from '@podloom/api';
-import { type Client, type Pod, pods as podResource } from '@podloom/kube';
-import { bridgeDevices, bridgeNamings, describePlan, type Preview, previewPod, type Sources } from '@podloom/network';
+import {
+  type Client,
+  type Pod,
+  isForbidden,
+  isNotFound,
+  namespaces,
+  nodes,
+  pods as podResource,
+  serviceCidrs,
+} from '@podloom/kube';
+import {
+  bridgeDevices,
+  bridgeNamings,
+  describePlan,
+  grantsFor,
+  type Limits,
+  type Preview,
+  previewPod,
+  rangesOfNode,
+  type Sources,
+} from '@podloom/network';
 import { type Manifest, readManifests } from './manifest.ts';
 
 export interface PodPreview {
@@ -81,8 +101,9 @@ async function previewNamespace(
   namespace: string,
   changed: readonly KubeObject[],
 ): Promise<PodPreview[]> {
-  const [sources, pods, networks, pools] = await Promise.all([
+  const [sources, limits, pods, networks, pools] = await Promise.all([
     listSources(client, namespace),
+    readLimits(client, namespace),
     client.list(podResource, { namespace }),
     client.list(podNetworkKind.resource, { namespace }),
     client.list(ipPoolKind.resource, { namespace }),
@@ -108,6 +129,7 @@ async function previewNamespace(
       current: current?.spec.podUid === uid ? current : undefined,
       pools: left,
       devices,
+      limits,
       now: new Date().toISOString(),
     });
     left = planned.pools;
@@ -117,6 +139,29 @@ async function previewNamespace(
 
 const isServed = ({ metadata, spec, status }: Pod): boolean =>
   status?.phase === 'Running' && spec?.nodeName !== undefined && metadata.deletionTimestamp === undefined;
+
+/** Tenants may mostly read none of this. What they may not read is not in the picture; the operator refuses it all the same. */
+async function readLimits(client: Client, namespace: string): Promise<Limits> {
+  const [nodeList, services, grants, labels] = await Promise.all([
+    asFarAsAllowed(async () => (await client.list(nodes)).items),
+    asFarAsAllowed(async () => (await client.list(serviceCidrs)).items),
+    asFarAsAllowed(async () => (await client.list(networkGrantKind.resource)).items),
+    asFarAsAllowed(async () => [(await client.get(namespaces, namespace)).metadata.labels]),
+  ]);
+  return {
+    reserved: [...(nodeList ?? []).flatMap(rangesOfNode), ...(services ?? []).flatMap(({ spec }) => spec?.cidrs ?? [])],
+    grants: grants && grantsFor(namespace, labels?.[0], grants),
+  };
+}
+
+async function asFarAsAllowed<T>(read: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await read();
+  } catch (error) {
+    if (isForbidden(error) || isNotFound(error)) return undefined;
+    throw error;
+  }
+}
 
 async function listSources(client: Client, namespace: string): Promise<Sources> {
   const lists = await Promise.all(

@@ -5,6 +5,7 @@ export type { DeclaredNetwork } from './compose/declared.ts';
 export { bridgeDevices, bridgeNamings, namingKey } from './compose/devices.ts';
 export type { BridgeNaming } from './compose/devices.ts';
 export { bridgeConflicts, bridgeSettings, composePod } from './compose/pod.ts';
+export { type Limits, type Refusal, grantsFor, rangesOfNode, refusalOf } from './compose/refusals.ts';
 export { selects } from './compose/selects.ts';
 export { type Sources, unreadable } from './compose/wishes.ts';
 export type {

@@ -18,7 +18,8 @@ const pod = {
   nodeName: 'n1',
   labels: { podconfig: 'sample', podNetworkConfig: 'mtu' },
 };
-const base = { pod, pools: [], devices: new Map<string, string>(), now: '2026-11-15T10:00:00Z' };
+const limits = { reserved: [] };
+const base = { pod, pools: [], devices: new Map<string, string>(), limits, now: '2026-11-15T10:00:00Z' };
 const text = (input: Parameters<typeof previewPod>[0]) =>
   describePlan(previewPod(input).preview.steps, { node: 'n1', pod: 'web' });
 
@@ -55,6 +56,13 @@ describe('previewPod', () => {
     expect(plan).toContain('pcbr0');
     expect(plan).toContain('pc0<pid>');
     expect(plan).toContain('192.168.100.2/24');
+  });
+
+  it('plans nothing that the namespace may not have, and says why', () => {
+    const taken = { reserved: ['192.168.0.0/16'] };
+    const { steps, problems } = previewPod({ ...base, limits: taken, sources: { podConfigs: [podConfig()] } }).preview;
+    expect(steps).toEqual([]);
+    expect(problems).toEqual([expect.stringContaining('192.168.100.0/24 overlaps 192.168.0.0/16')]);
   });
 
   it('gives the next pod the next address', () => {

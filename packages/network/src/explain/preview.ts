@@ -11,6 +11,7 @@ import {
   withAddresses,
 } from '../compose/composed.ts';
 import { composePod } from '../compose/pod.ts';
+import { type Limits, refusalOf } from '../compose/refusals.ts';
 import type { Sources } from '../compose/wishes.ts';
 import { allocate } from '../ipam/allocate.ts';
 import { poolFor, poolsOf } from '../ipam/pools.ts';
@@ -30,6 +31,8 @@ export interface PreviewInput {
   readonly pools: readonly IPPool[];
   /** From `bridgeDevices`. */
   readonly devices: ReadonlyMap<string, string>;
+  /** What the namespace may not have, as far as it is known. */
+  readonly limits: Limits;
   readonly now: string;
 }
 
@@ -41,7 +44,7 @@ export interface Preview {
 }
 
 /** `pools` as they would be afterwards: the next pod is given what is left. */
-export function previewPod({ pod, sources, current, pools, devices, now }: PreviewInput): {
+export function previewPod({ pod, sources, current, pools, devices, limits, now }: PreviewInput): {
   readonly preview: Preview;
   readonly pools: readonly IPPool[];
 } {
@@ -49,7 +52,7 @@ export function previewPod({ pod, sources, current, pools, devices, now }: Previ
   const problems: string[] = [];
   let left = pools;
   const interfaces = composed.interfaces.flatMap((one) => {
-    const given = giveAddresses(one, pod, left, now);
+    const given = refusalOf(one, limits)?.message ?? giveAddresses(one, pod, left, now);
     if (typeof given === 'string') {
       problems.push(`${one.interface.key}: ${given}`);
       return [];

@@ -5,7 +5,6 @@ import {
   type PodNetwork,
   type Resource,
   ipPoolKind,
-  isIp,
   networkGrantKind,
   podNetworkKind,
 } from '@podloom/api';
@@ -128,14 +127,6 @@ function trimPod({ apiVersion, kind, metadata, spec, status }: Pod): Pod {
 export const asksOtherwise = (old: KubeObject | undefined, now: KubeObject): boolean =>
   old?.metadata.generation !== now.metadata.generation ||
   old?.metadata.deletionTimestamp !== now.metadata.deletionTimestamp;
-
-/** The ranges of the cluster that a Node knows: those of its pods, and its own addresses. */
-export const rangesOfNode = ({ spec, status }: Node): string[] => [
-  ...(spec?.podCIDRs ?? []),
-  ...(status?.addresses ?? []).flatMap(({ address }) =>
-    isIp(address) ? `${address}/${address.includes(':') ? 128 : 32}` : [],
-  ),
-];
 
 export const podMatters = (old: Pod | undefined, now: Pod): boolean =>
   !old ||

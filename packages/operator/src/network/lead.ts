@@ -29,9 +29,9 @@ import {
   telling,
   workQueue,
 } from '@podloom/kube';
-import { namingKey } from '@podloom/network';
+import { namingKey, rangesOfNode } from '@podloom/network';
 import { allocator } from './allocator.ts';
-import { type Caches, asksOtherwise, podMatters, rangesOfNode } from './caches.ts';
+import { type Caches, asksOtherwise, podMatters } from './caches.ts';
 import type { NetworkContext } from './context.ts';
 import { fresh } from './fresh.ts';
 import { bridgesOf, holders, isObserved } from './pod-network.ts';

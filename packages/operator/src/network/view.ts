@@ -6,17 +6,21 @@ import type { AdditionalNetwork, Bridge, PodConfig, PodNetworkConfig, PrimaryNet
 import type { Pod } from '@podloom/kube';
 import {
   type ComposedPod,
+  type Limits,
+  type Refusal,
   type Sources,
   bridgeConflicts,
   bridgeDevices,
   bridgeNamings,
   bridgeSettings,
   composePod,
+  grantsFor,
   namingKey,
+  rangesOfNode,
+  refusalOf,
   unreadable,
 } from '@podloom/network';
-import { type Caches, asksOtherwise, rangesOfNode } from './caches.ts';
-import { type Limits, type Refusal, grantsFor, refusalOf } from './refusals.ts';
+import { type Caches, asksOtherwise } from './caches.ts';
 import {
   type SourceObject,
   choosesPod,

@@ -2,8 +2,9 @@
  * What a namespace may not have although it asks: devices of the nodes without a grant, and ranges that the cluster itself uses. Admission says the
  * same earlier where it can; here it holds whatever was admitted before a grant went or a Node came.
  */
-import { type KubeObject, type NetworkGrant, cidrContains, isCidr, parseCidr } from '@podloom/api';
-import { type ComposedInterface, type ObjectRef, selects } from '@podloom/network';
+import { type KubeObject, type NetworkGrant, cidrContains, isCidr, isIp, parseCidr } from '@podloom/api';
+import type { ComposedInterface, ObjectRef } from './composed.ts';
+import { selects } from './selects.ts';
 
 export interface Refusal {
   readonly ref: ObjectRef;
@@ -11,9 +12,24 @@ export interface Refusal {
   readonly message: string;
 }
 
+/** A Node, as far as it matters here. */
+interface NodeRanges {
+  readonly spec?: { readonly podCIDRs?: readonly string[] };
+  readonly status?: { readonly addresses?: readonly { readonly address: string }[] };
+}
+
+/** The ranges of the cluster that a Node knows: those of its pods, and its own addresses. */
+export const rangesOfNode = ({ spec, status }: NodeRanges): string[] => [
+  ...(spec?.podCIDRs ?? []),
+  ...(status?.addresses ?? []).flatMap(({ address }) =>
+    isIp(address) ? `${address}/${address.includes(':') ? 128 : 32}` : [],
+  ),
+];
+
 export interface Limits {
   readonly reserved: readonly string[];
-  readonly grants: readonly NetworkGrant[];
+  /** Absent where they cannot be read. */
+  readonly grants?: readonly NetworkGrant[] | undefined;
 }
 
 const overlaps = (a: string, b: string): boolean =>
@@ -35,7 +51,7 @@ export function refusalOf(
     }
   }
   const { parent } = link;
-  if (parent !== undefined && !grants.some(({ spec }) => spec.devices?.includes(parent))) {
+  if (parent !== undefined && grants && !grants.some(({ spec }) => spec.devices?.includes(parent))) {
     const message = `Device ${parent} of the nodes needs a NetworkGrant for this namespace; ask an administrator`;
     return { ref: link.source, reason: 'NotGranted', message };
   }
