@@ -7,6 +7,7 @@ import {
   type Metrics,
   type ObjectKey,
   controller,
+  counted,
   dependsOn,
   keyOf,
   knocks,
@@ -54,7 +55,8 @@ const concurrency = 256;
 
 /** Serves the node until the signal aborts. Links stay as they are: an agent that ends, or is killed, takes nothing away. */
 export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promise<void> {
-  const { client, metrics, clock = systemClock } = deps;
+  const { metrics, clock = systemClock } = deps;
+  const client = counted(deps.client, metrics);
   const log = deps.log.child({ node: settings.nodeName });
   const stop = new AbortController();
   const signal = AbortSignal.any([deps.signal, stop.signal]);

@@ -72,6 +72,7 @@ export {
   validatingAdmissionPolicies,
   validatingAdmissionPolicyBindings,
 } from './client/builtin.ts';
+export { counted } from './client/counted.ts';
 export { createClient, type ClientOptions } from './client/create-client.ts';
 export {
   isAlreadyExists,
@@ -89,6 +90,7 @@ export {
   type ApiError,
   type ApiStatus,
   type StatusCause,
+  unlessGone,
 } from './client/errors.ts';
 export type { ClusterConfig, Credentials, CredentialSource, TlsOptions } from './kubeconfig/cluster.ts';
 export { loadConfig, type LoadOptions } from './kubeconfig/load.ts';

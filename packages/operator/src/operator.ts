@@ -10,6 +10,7 @@ import {
   type Clock,
   type Log,
   type Metrics,
+  counted,
   isNotFound,
   runAsLeader,
   serviceCidrs,
@@ -17,7 +18,6 @@ import {
   startServer,
   systemClock,
 } from '@podloom/kube';
-import { counted } from './calls.ts';
 import { type Caches, startCaches } from './network/caches.ts';
 import { leadNetwork } from './network/lead.ts';
 import { measureAttachments } from './network/metrics.ts';

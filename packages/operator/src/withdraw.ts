@@ -14,6 +14,7 @@ import {
   duration,
   hasFinalizer,
   isNotFound,
+  unlessGone,
   isStale,
   keyOf,
   leases,
@@ -28,7 +29,7 @@ import {
   type ObjectKey,
 } from '@podloom/kube';
 import { asksForNothing, isClean } from './network/pod-network.ts';
-import { fieldManager } from './network/source.ts';
+import { fieldManager } from './network/context.ts';
 import {
   type SourceObject,
   type SourceType,
@@ -206,12 +207,4 @@ function withdrawnStatus(source: SourceObject): object {
     observedGeneration,
     conditions: setCondition(source.status?.conditions, ready, Date.now()).filter(({ type }) => type === 'Ready'),
   };
-}
-
-async function unlessGone(act: () => Promise<unknown>): Promise<void> {
-  try {
-    await act();
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
-  }
 }

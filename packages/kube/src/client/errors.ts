@@ -160,6 +160,16 @@ export const isTooManyRequests = (error: unknown): boolean => hasCode(error, 'AP
 /** The server could not be reached, or the connection broke. */
 export const isUnreachable = (error: unknown): boolean => hasCode(error, 'API_UNREACHABLE');
 
+/** The answer, or undefined where there is no such object (any more). */
+export async function unlessGone<T>(call: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await call();
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}
+
 export function isApiError(error: unknown): error is ApiError {
   return error instanceof PodloomError && 'api' in error;
 }

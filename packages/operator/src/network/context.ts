@@ -9,6 +9,9 @@ import type { SourceKey, SourceObject } from './sources.ts';
 import type { Verdict } from './verdicts.ts';
 import type { View } from './view.ts';
 
+/** As whom the operator applies. */
+export const fieldManager = 'podloom-operator';
+
 export interface NetworkContext {
   readonly client: Client;
   readonly caches: Caches;

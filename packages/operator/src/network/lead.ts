@@ -217,7 +217,7 @@ export async function leadNetwork(options: NetworkOptions, signal: AbortSignal):
     for (const bridge of bridgesOf(network)) {
       const namespace = network.metadata.namespace ?? '';
       for (const source of caches.sources.get('Bridge')?.by('namespace', namespace) ?? []) {
-        if (isBridge(source) && `${namespace}/${source.spec.name}` === bridge) report(keyOfSource(source));
+        if (isBridge(source) && namingKey(namespace, source.spec.name) === bridge) report(keyOfSource(source));
       }
     }
   };

@@ -1,5 +1,6 @@
 /** What a PodNetwork says about itself: how far its agent is, whose objects it still holds, and whether it is empty. */
 import type { PodInterface, PodNetwork, PodNetworkSpec } from '@podloom/api';
+import { namingKey } from '@podloom/network';
 import { type SourceKey, sourceKey } from './sources.ts';
 
 /**
@@ -45,7 +46,9 @@ export function holders(network: PodNetwork): SourceKey[] {
 
 /** The bridge's own objects are not named in the interfaces; a Bridge is found by the bridge that it describes. */
 export const bridgesOf = ({ spec, metadata }: PodNetwork): string[] => [
-  ...new Set(spec.interfaces.flatMap(({ bridge }) => (bridge ? [`${metadata.namespace}/${bridge.name}`] : []))),
+  ...new Set(
+    spec.interfaces.flatMap(({ bridge }) => (bridge ? [namingKey(metadata.namespace ?? '', bridge.name)] : [])),
+  ),
 ];
 
 export function isAttached(network: PodNetwork | undefined, { key }: Pick<PodInterface, 'key'>): boolean {

@@ -25,11 +25,11 @@ import {
   isAlreadyExists,
   isApiError,
   isForbidden,
-  isNotFound,
   isSameJson,
   keyOf,
   objectKey,
   retryAfter,
+  unlessGone,
 } from '@podloom/kube';
 import {
   type AddressRequest,
@@ -329,10 +329,6 @@ async function remove(
   signal: AbortSignal,
 ): Promise<void> {
   const { name = '', namespace, uid } = network.metadata;
-  try {
-    await client.delete(resource, name, { namespace, uid, signal });
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
-  }
+  await unlessGone(() => client.delete(resource, name, { namespace, uid, signal }));
   podNetworks.deleted(network);
 }

@@ -1,10 +1,8 @@
 /** The sample Deployment of a PodConfig: two pods without any privilege, to try networks with. It belongs to the PodConfig and goes with it. */
 import { type PodConfig, podConfigLabel } from '@podloom/api';
-import { type Deployment, applyObject, deployments, isAlreadyExists, isNotFound, ownerReference } from '@podloom/kube';
-import type { NetworkContext } from './context.ts';
+import { type Deployment, applyObject, deployments, isAlreadyExists, ownerReference, unlessGone } from '@podloom/kube';
+import { type NetworkContext, fieldManager } from './context.ts';
 import type { Problem } from './verdicts.ts';
-
-const fieldManager = 'podloom-operator';
 
 export interface Sample {
   readonly deployment?: Deployment | undefined;
@@ -22,7 +20,7 @@ export async function reconcileSample(
   const owned = caches.deployments.by('owner', config.metadata.uid ?? '');
   for (const { metadata } of owned) {
     if (wanted && metadata.name === name) continue;
-    await deleted(() =>
+    await unlessGone(() =>
       client.delete(deployments, metadata.name ?? '', {
         namespace: metadata.namespace,
         uid: metadata.uid,
@@ -50,14 +48,6 @@ export async function reconcileSample(
     const ref = { apiVersion: config.apiVersion, kind: config.kind, name: config.metadata.name ?? '' };
     const message = `There is another Deployment ${name}, which is not touched; choose another name for the sample`;
     return { problems: [{ ref, reason: 'SampleNameTaken', message }] };
-  }
-}
-
-async function deleted(remove: () => Promise<void>): Promise<void> {
-  try {
-    await remove();
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
   }
 }
 

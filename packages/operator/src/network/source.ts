@@ -4,8 +4,8 @@
  */
 import { type Outcome, applyStatus, hasFinalizer, isSameJson, keyOf, objectKey, removeFinalizer } from '@podloom/kube';
 import { type KubeObject, type PodNetwork, podNetworkKind } from '@podloom/api';
-import { bridgeConflicts } from '@podloom/network';
-import type { NetworkContext } from './context.ts';
+import { bridgeConflicts, namingKey } from '@podloom/network';
+import { type NetworkContext, fieldManager } from './context.ts';
 import { bridgesOf, holders, isObserved } from './pod-network.ts';
 import { isServed } from './pod.ts';
 import { type Sample, reconcileSample } from './sample.ts';
@@ -21,8 +21,6 @@ import {
   parseSourceKey,
   sourceTypeOf,
 } from './sources.ts';
-
-export const fieldManager = 'podloom-operator';
 
 /** For so long a status that only waits for agents is held back: they mostly answer within a few milliseconds, and the last of many later. */
 const holdMs = (pods: number): number => 400 + 5 * Math.min(pods, 500);
@@ -111,7 +109,7 @@ function podsOf(source: SourceObject, context: NetworkContext): PodState[] | und
   const states: PodState[] = [];
   const mine = isBridge(source)
     ? caches.podNetworks
-        .by('bridge', `${namespace}/${source.spec.name}`)
+        .by('bridge', namingKey(namespace, source.spec.name))
         .flatMap((network) => caches.pods.getByKey(keyOf(network)) ?? [])
     : context.view.chosenBy(source);
   for (const pod of mine) {
@@ -202,7 +200,7 @@ function stillThere(
   return networks.filter((network) => {
     if (!context.caches.nodes.get(network.spec.nodeName)) return false;
     if (!isBridge(source)) return holders(network).includes(key);
-    if (!bridgesOf(network).includes(`${source.metadata.namespace}/${source.spec.name}`)) return false;
+    if (!bridgesOf(network).includes(namingKey(source.metadata.namespace ?? '', source.spec.name))) return false;
     // Others may go on using the bridge; it is theirs once they are composed without this object and the agent has seen it.
     return !isObserved(network) || !isComposedWithout(source.spec.name, network, context);
   });

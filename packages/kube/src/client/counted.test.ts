@@ -1,6 +1,8 @@
-import { type Client, configMaps, createMetrics } from '@podloom/kube';
 import { describe, expect, it } from 'vitest';
-import { counted } from './calls.ts';
+import { createMetrics } from '../process/metrics.ts';
+import { configMaps } from './builtin.ts';
+import type { Client } from './client.ts';
+import { counted } from './counted.ts';
 
 describe('counted', () => {
   it('counts a call by verb and resource, and passes it on', async () => {

@@ -1,5 +1,6 @@
-/** Stands between the operator and its client, and counts what is asked of the API server. */
-import type { Client, Metrics } from '@podloom/kube';
+/** Stands between a process and its client, and counts what is asked of the API server. */
+import type { Metrics } from '../process/metrics.ts';
+import type { Client } from './client.ts';
 
 const verbs = ['get', 'list', 'create', 'update', 'patch', 'apply', 'delete'] as const;
 
