@@ -6,6 +6,7 @@ import { type Served, type World, dump, look, makeWorld, plan, serve, tool } fro
 import { podInterface, podSpec } from '../testing/specs.ts';
 import { fingerprintOf } from '../testing/fingerprint.ts';
 import { tidyNode } from '../reconcile/node.ts';
+import { describeFailure } from './step.ts';
 import { silentLog } from '@podloom/kube';
 
 const two = (world: World): [Served, Served] => [
@@ -66,6 +67,46 @@ describe('a plan carried out', () => {
     const after = plan(world, served);
     expect(after.steps).toEqual([]);
     expect(after.interfaces.map(({ state }) => state)).toEqual(['Attached', 'Attached']);
+  });
+
+  it.each([
+    [
+      'a neighbour of the node',
+      '192.168.100.1/24',
+      ['link add out up type bridge', 'address add 192.168.100.9/24 dev out'],
+    ],
+    ['an address of the node', '192.168.100.1/24', ['address add 192.168.100.1/32 dev lo']],
+    ['behind a router of the node', 'fd00:100::1/64', ['-6 route add fd00:100::/48 dev lo']],
+  ])('takes no gateway that is %s, and leaves nothing of it', (_, gateway, commands) => {
+    using world = makeWorld();
+    for (const command of commands) tool(world.node, 'ip', ...command.split(' '));
+    const before = dump(world.node);
+    const served = {
+      ...two(world)[0],
+      spec: podSpec('uid-a', [
+        podInterface(2, { bridge: { name: 'pcbr0', device: 'pcbr0', gateways: [gateway], home: 'node' } }),
+      ]),
+    };
+    const { failed } = serve(world, served);
+    expect([...failed.values()].map(describeFailure)).toMatchObject([{ reason: 'GatewayTaken' }]);
+    world.view.touchAll();
+    tidyNode([], { netns: world.node, view: world.view, log: silentLog });
+    expect(dump(world.node)).toEqual(before);
+  });
+
+  it('takes the gateway of another bridge from nobody, and serves who asks for none', () => {
+    using world = makeWorld(2);
+    const [a, b] = two(world);
+    serve(world, a);
+    const other = (gateways: string[]): Served => ({
+      ...b,
+      spec: podSpec('uid-b', [podInterface(3, { bridge: { name: 'pcbr0', device: 'other', gateways, home: 'node' } })]),
+    });
+    expect([...serve(world, other(['192.168.100.1/16'])).failed.values()].map(describeFailure)).toMatchObject([
+      { reason: 'GatewayTaken', message: expect.stringContaining('pcbr0') },
+    ]);
+    expect(serve(world, other([]))).toMatchObject({ failed: new Map(), errors: [] });
+    expect(reaches(world, 0, '192.168.100.1')).toBe(true);
   });
 
   it('makes links with one queue at both ends', () => {

@@ -1,6 +1,13 @@
 /** Carries out one step: a step is a netlink message or two. It knows no policy; whether a step is right was decided by the plan. */
 import { Bug, Unavailable } from '@podloom/api';
-import { type Netns, type RouteSettings, type RuleSettings, addressFlags, isNetlinkError } from '@podloom/netlink';
+import {
+  type Netns,
+  type Route as SeenRoute,
+  type RouteSettings,
+  type RuleSettings,
+  addressFlags,
+  isNetlinkError,
+} from '@podloom/netlink';
 import { type LinkSettings, type Route, type Rule, type Step, type Where, leavingGroup } from '@podloom/network';
 import { addrGenModeNumber } from '../observe/link.ts';
 import { setSysctl, sysctlPath } from './sysctl.ts';
@@ -57,7 +64,8 @@ const apply: { readonly [K in Step['do']]: Apply<K> } = {
   addFdb: (here, { link, mac }) => here.fdb.replace({ link, lladdr: mac, master: true, state: 'static', sticky: true }),
   removeFdb: (here, { link, mac }) =>
     tolerating('ENOENT', () => here.fdb.delete({ link, lladdr: mac, master: true, state: 'static' })),
-  addAddress(here, { link, address, broadcast, noDad, noPrefixRoute }) {
+  addAddress(here, { in: where, link, address, broadcast, noDad, noPrefixRoute }) {
+    if (where === 'node') mustBeFree(here, link, address);
     const flags = (noDad ? addressFlags.noDad : 0) | (noPrefixRoute ? addressFlags.noPrefixRoute : 0);
     here.address.replace({ link, address, broadcast, flags });
   },
@@ -94,6 +102,29 @@ function namespace(where: Where, { node, pod }: Namespaces): Netns {
   if (where === 'node') return node;
   if (!pod) throw new Bug('NO_POD_NAMESPACE', 'A step for a pod was planned, but the pod has no namespace');
   return pod;
+}
+
+/**
+ * An address of the node is the node's for everyone on it. One that it reaches over another link, its neighbour or another bridge's gateway, would be
+ * taken from there, and the node perhaps from its cluster.
+ */
+function mustBeFree(node: Netns, link: string, address: string): void {
+  const [ip = ''] = address.split('/');
+  const entry = entryFor(node, ip);
+  if (!entry || entry.dst === 'default' || entry.type === 'unreachable') return;
+  if (entry.link === node.link.indexOf(link)) return;
+  const owner = entry.link === undefined ? '' : ` over ${node.link.get(entry.link).name}`;
+  const message = `${ip} cannot be a gateway on this node, which has ${entry.dst}${owner}; choose another range or gateway, or None`;
+  throw new Unavailable('GATEWAY_TAKEN', message);
+}
+
+function entryFor(node: Netns, ip: string): SeenRoute | undefined {
+  try {
+    return node.route.get(ip, { entry: true });
+  } catch (error) {
+    if (isNetlinkError(error)) return undefined; // no route at all, or one that leads nowhere
+    throw error;
+  }
 }
 
 function tolerating(code: string, work: () => void): void {
@@ -154,6 +185,8 @@ const ruleSettings = ({ family, priority, table, protocol, from, iif }: Rule): R
 /** What went wrong, for the status: a word and the kernel's sentence. */
 export function describeFailure(error: unknown): { readonly reason: string; readonly message: string } {
   if (isNetlinkError(error)) return { reason: 'KernelRefused', message: error.message };
-  if (error instanceof Unavailable) return { reason: 'NodeUnavailable', message: error.message };
+  if (error instanceof Unavailable) {
+    return { reason: error.code === 'GATEWAY_TAKEN' ? 'GatewayTaken' : 'NodeUnavailable', message: error.message };
+  }
   return { reason: 'InternalError', message: error instanceof Error ? error.message : String(error) };
 }

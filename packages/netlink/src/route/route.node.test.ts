@@ -203,6 +203,7 @@ describe('route', () => {
     ns.route.add({ dst: '10.2.0.0/16', via: '10.1.0.2' });
     ns.route.replace({ dst: '10.2.0.0/16', via: '10.1.0.3' });
     expect(ns.route.get('10.2.3.4').via).toBe('10.1.0.3');
+    expect(ns.route.get('10.2.3.4', { entry: true })).toMatchObject({ dst: '10.2.0.0/16', via: '10.1.0.3' });
     ns.route.append({ dst: '10.2.0.0/16', via: '10.1.0.4' });
     expect(ip('route show 10.2.0.0/16').map((route) => route['gateway'])).toEqual(['10.1.0.3', '10.1.0.4']);
     expect(() => ns.route.add({ dst: '10.2.0.0/16', via: '10.1.0.5' })).toThrow('EEXIST');

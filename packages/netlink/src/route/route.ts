@@ -85,6 +85,7 @@ export interface ListRoutes {
 }
 
 const ONLINK = 4;
+const FIB_MATCH = 0x2000;
 const MAIN = 254;
 const BOOT = 3;
 const SCOPE_LINK = 253;
@@ -170,8 +171,11 @@ export function routeFamily(channel: Channel, indexOf: (ref: LinkRef) => number)
       for await (const chunk of unhurried(channel.dumpChunks(listRequest(options), routeMessage)))
         yield chunk.map(toRoute);
     },
-    /** Which route a packet to `address` would take. */
-    get(address: string, options: { readonly from?: string; readonly link?: LinkRef } = {}): Route {
+    /** Which route a packet to `address` would take. `entry` asks for the table's entry instead, with its whole destination. */
+    get(
+      address: string,
+      options: { readonly from?: string; readonly link?: LinkRef; readonly entry?: boolean } = {},
+    ): Route {
       const bits = isIp6(address) ? 128 : 32;
       const asked = {
         family: familyOf(address),
@@ -180,6 +184,7 @@ export function routeFamily(channel: Channel, indexOf: (ref: LinkRef) => number)
         from: options.from,
         srcLength: options.from === undefined ? 0 : bits,
         oif: options.link === undefined ? undefined : indexOf(options.link),
+        flags: options.entry === true ? FIB_MATCH : 0,
       };
       return toRoute(channel.get(request('route.get', RTM_GETROUTE, 0, routeMessage, asked), routeMessage));
     },

@@ -6,6 +6,7 @@ import {
   type PrimaryNetwork,
   additionalNetworkKind,
   bridgeKind,
+  networkGrantKind,
   podConfigKind,
   podNetworkConfigKind,
   podNetworkKind,
@@ -16,6 +17,7 @@ import { describe, expect, it } from 'vitest';
 import type { PodIdentity } from './composed.ts';
 import { bridgeDevices, type BridgeNaming } from './devices.ts';
 import { bridgeConflicts, composePod } from './pod.ts';
+import { refusalOf } from './refusals.ts';
 import { selects } from './selects.ts';
 import { unreadable } from './wishes.ts';
 
@@ -48,6 +50,7 @@ const primary = (name: string, age: number, spec: object): PrimaryNetwork =>
   object(primaryNetworkKind, name, age, { podSelector: {}, ...spec });
 const bridge = (name: string, age: number, spec: object): Bridge => object(bridgeKind, name, age, { name, ...spec });
 
+const grant = { apiVersion: networkGrantKind.apiVersion, kind: networkGrantKind.kind, metadata: { name: 'g' } };
 const pc0 = { name: 'pc0', linkType: 'veth', master: 'pcbr0', parent: 'pc0', cidr: '192.168.100.0/24' };
 const pc1 = { name: 'pc1', linkType: 'veth', master: 'pcbr1', parent: 'pc1', cidr: '192.168.99.0/24' };
 
@@ -211,6 +214,21 @@ describe('composePod', () => {
     expect(conflicts).toMatchObject([{ reason: 'RouteConflict', ...conflict }]);
     expect([interfaces.length, merged?.sources.length ?? 0]).toEqual(linkAge > primaryAge ? [1, 0] : [0, 1]);
   });
+
+  it.each([
+    ['8.8.8.0/24', 'First', [], 'NotGranted'],
+    ['8.8.8.0/24', 'First', ['8.8.0.0/16'], undefined],
+    ['8.8.8.0/24', 'None', [], undefined],
+    ['2600::/64', 'First', [], 'NotGranted'],
+    ['172.31.0.0/16', 'First', [], undefined],
+  ])(
+    'gives a node %s with gateway %s, granted %j, only where it takes nothing from others',
+    (cidr, gateway, cidrs, reason) => {
+      const [one] = composePod(pod, { podConfigs: [podConfig('a', 1, { ...pc0, cidr, gateway })] }).interfaces;
+      const grants = [{ ...grant, spec: { namespaces: {}, cidrs } }];
+      expect(refusalOf(one!, { reserved: [], grants })?.reason).toBe(reason);
+    },
+  );
 
   it('reads no object whose texts mean nothing, and says which text it is', () => {
     const good = podConfig('a', 1, pc0);

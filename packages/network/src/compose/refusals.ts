@@ -32,6 +32,24 @@ export interface Limits {
   readonly grants?: readonly NetworkGrant[] | undefined;
 }
 
+/** For private use, for tests and for documents: nobody needs to be reached there by others. */
+const privateRanges = [
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '172.16.0.0/12',
+  '192.0.2.0/24',
+  '192.168.0.0/16',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  '2001:db8::/32',
+  'fc00::/7',
+];
+const isPrivate = (address: string): boolean => privateRanges.some((range) => holds(range, address));
+
+const isGranted = (address: string, grants: Limits['grants']): boolean =>
+  grants?.some(({ spec }) => spec.cidrs?.some((range) => holds(range, address))) ?? true;
+
 const overlaps = (a: string, b: string): boolean =>
   isCidr(a) && isCidr(b) && parseCidr(a).family === parseCidr(b).family && (holds(a, b) || holds(b, a));
 
@@ -49,6 +67,11 @@ export function refusalOf(
       const message = `${range} overlaps ${taken}, which the cluster uses; choose another range`;
       return { ref: link.source, reason: 'RangeReserved', message };
     }
+  }
+  const exposed = link.bridge?.gateways.find((gateway) => !isPrivate(gateway) && !isGranted(gateway, grants));
+  if (exposed !== undefined) {
+    const message = `${exposed} is public, and as a gateway it would be taken from everyone on the node; ask for a private range, for gateway None, or an administrator for a NetworkGrant`;
+    return { ref: link.source, reason: 'NotGranted', message };
   }
   const { parent } = link;
   if (parent !== undefined && grants && !grants.some(({ spec }) => spec.devices?.includes(parent))) {
