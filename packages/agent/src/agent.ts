@@ -116,6 +116,8 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     driftListener({
       view,
       calm: (during, forMs) => tempo.calm(during, forMs),
+      clock,
+      log,
       signal,
       ports,
       look: (key) => doors.knock(key),

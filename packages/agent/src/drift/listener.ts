@@ -1,9 +1,9 @@
 /** From what the kernel tells of node and pods to what should be looked at again. */
-import type { ObjectKey } from '@podloom/kube';
+import { type Clock, type Log, type ObjectKey, backoffMs, delay } from '@podloom/kube';
 import type { Link, MonitorEvent, Topic } from '@podloom/netlink';
 import { type ObservedLink, isOurs, routeProtocol } from '@podloom/network';
 import { toObservedLink } from '../observe/link.ts';
-import type { NodeView } from '../observe/node.ts';
+import type { NodeChanges, NodeView } from '../observe/node.ts';
 
 /** The name under which the node's namespace is listened to; no PodNetwork is called so. */
 export const nodeName = '';
@@ -15,6 +15,8 @@ export interface ListenerOptions {
   readonly view: NodeView;
   /** Resolves when no pod waits for its links, nor has for so long. */
   readonly calm: (signal: AbortSignal, forMs: number) => Promise<void>;
+  readonly clock: Clock;
+  readonly log: Log;
   readonly signal: AbortSignal;
   /** Owners of node ends, by their name. */
   readonly ports: ReadonlyMap<string, ObjectKey>;
@@ -35,10 +37,15 @@ const isBridgeOfOurs = (link: Link): boolean => link.kind === 'bridge' && isOurs
 /** Pods often come in a row, a few milliseconds apart: the echo of one must not be in the way of the next. */
 const echoMs = 100;
 
+/** Before the node is read again after it could not be, as where its links change faster than they can be listed. */
+const backoff = { minMs: 100, maxMs: 5_000 };
+
 export function driftListener(options: ListenerOptions): (event: MonitorEvent<string>) => void {
-  const { view, calm, signal, ports, look, isOther, lookAtBridge, lookAtFailed, gone } = options;
+  const { view, calm, clock, log, signal, ports, look, isOther, lookAtBridge, lookAtFailed, gone } = options;
   const pods = new Set<ObjectKey>();
   let isAsked = false;
+  let failures = 0;
+  let isWaiting = false;
 
   /** Many messages come for one change; all that are there are read before anything is done. Most are the echo of our own steps: links come first. */
   function readSoon(): void {
@@ -51,13 +58,46 @@ export function driftListener(options: ListenerOptions): (event: MonitorEvent<st
     await calm(signal, echoMs);
     isAsked = false;
     if (signal.aborted) return;
-    const { links, routing } = view.news();
+    if (!isWaiting) readNode();
+    const heard = [...pods];
+    pods.clear();
+    for (const key of heard) if (mayBeOther(key)) look(key);
+  }
+
+  function readNode(): void {
+    let news: NodeChanges;
+    try {
+      news = view.news();
+    } catch (error) {
+      log.warn({ err: error }, 'Could not read what changed on the node, will retry');
+      view.touchAll();
+      void readLater();
+      return;
+    }
+    failures = 0;
+    const { links, routing } = news;
     for (const { old, now } of links) hearLink(old, now);
     if (routing) lookAtBridge();
     if (links.length > 0) lookAtFailed();
-    const heard = [...pods];
-    pods.clear();
-    for (const key of heard) if (isOther(key)) look(key);
+  }
+
+  /** What is heard of the node meanwhile is read then, too. */
+  async function readLater(): Promise<void> {
+    isWaiting = true;
+    failures += 1;
+    await delay(clock, backoffMs(failures, backoff), signal);
+    isWaiting = false;
+    readSoon();
+  }
+
+  /** A pod that cannot be read is looked at: that is tried again until it can. */
+  function mayBeOther(key: ObjectKey): boolean {
+    try {
+      return isOther(key);
+    } catch (error) {
+      log.debug({ err: error, pod: key }, 'Could not read what changed in a Pod');
+      return true;
+    }
   }
 
   function hearLink(...states: readonly (ObservedLink | undefined)[]): void {

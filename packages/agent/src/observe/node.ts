@@ -61,7 +61,7 @@ export interface NodeView {
   touchAll(): void;
   /** Steps of our own were about this. It is news as well: meanwhile someone else may have changed the same, and only another look can tell. */
   touchedBy(steps: Touched): void;
-  /** Reads what was touched, and tells what is otherwise than when this was last asked. */
+  /** Reads what was touched, and tells what is otherwise than when this was last asked. What cannot be read throws and stays touched. */
   news(): NodeChanges;
 }
 
@@ -82,21 +82,25 @@ export function nodeView(netns: Netns): NodeView {
   /** Seen by someone who asked how things are, and not told yet. */
   let untold: NodeChanges = { links: [], routing: false };
 
-  function refreshLinks(matters?: (link: string) => boolean): LinkChange[] {
+  function refreshLinks(matters?: (link: string) => boolean): void {
     const before = isAllTouched ? entries : new Map<number, Entry>();
     const after = isAllTouched ? readAll(netns) : new Map<number, Entry>();
     if (isAllTouched) {
       entries = after;
       touched.clear();
     }
-    for (const [ref, heard] of touched) {
-      const name = typeof ref === 'string' ? ref : (entries.get(ref)?.link.name ?? heard);
-      if (matters && name !== undefined && !matters(name)) continue;
-      touched.delete(ref);
-      if (typeof ref === 'string' || !after.has(ref)) refreshLink(ref, before, after);
-    }
     isAllTouched = false;
-    return changes(before, after);
+    try {
+      for (const [ref, heard] of touched) {
+        const name = typeof ref === 'string' ? ref : (entries.get(ref)?.link.name ?? heard);
+        if (matters && name !== undefined && !matters(name)) continue;
+        if (typeof ref === 'string' || !after.has(ref)) refreshLink(ref, before, after);
+        touched.delete(ref);
+      }
+    } finally {
+      // What was read is news also where the next could not be, which stays touched.
+      note({ links: changes(before, after), routing: false });
+    }
   }
   function refreshLink(ref: string | number, before: Map<number, Entry>, after: Map<number, Entry>): void {
     const index = typeof ref === 'number' ? ref : indexOf(ref);
@@ -109,25 +113,22 @@ export function nodeView(netns: Netns): NodeView {
     after.set(now.link.index, now);
     entries.set(now.link.index, now);
   }
-  function refreshRouting(): boolean {
+  function refreshRouting(): void {
     const before = JSON.stringify(routing);
     routing = readRouting(netns);
     isRoutingTouched = false;
-    return JSON.stringify(routing) !== before;
+    note({ links: [], routing: JSON.stringify(routing) !== before });
   }
-  function refresh(matters?: (link: string) => boolean): NodeChanges {
-    const links = isAllTouched || touched.size > 0 ? refreshLinks(matters) : [];
-    const isOther = isRoutingTouched && refreshRouting();
-    if (links.length > 0 || isOther) snapshot = undefined;
-    return { links, routing: isOther };
+  function note({ links, routing }: NodeChanges): void {
+    if (links.length === 0 && !routing) return;
+    snapshot = undefined;
+    untold = { links: [...untold.links, ...links], routing: untold.routing || routing };
+  }
+  function refresh(matters?: (link: string) => boolean): void {
+    if (isAllTouched || touched.size > 0) refreshLinks(matters);
+    if (isRoutingTouched) refreshRouting();
   }
   const indexOf = (name: string): number => entries.values().find(({ link }) => link.name === name)?.link.index ?? -1;
-
-  function gather(matters?: (link: string) => boolean): void {
-    const { links, routing } = refresh(matters);
-    if (links.length > 0 || routing)
-      untold = { links: [...untold.links, ...links], routing: untold.routing || routing };
-  }
 
   return {
     touchedBy(steps) {
@@ -135,13 +136,13 @@ export function nodeView(netns: Netns): NodeView {
       isRoutingTouched ||= steps.routingTouched;
     },
     news() {
-      gather();
+      refresh();
       const told = untold;
       untold = { links: [], routing: false };
       return told;
     },
     current(matters) {
-      gather(matters);
+      refresh(matters);
       snapshot ??= namespaceOf([...entries.values()], routing);
       return snapshot;
     },
