@@ -63,12 +63,18 @@ describe('a pod finder', () => {
     expect(finder.known('pod')?.pid).toBe(11);
   });
 
-  it('keeps the first process when the container restarts', async () => {
+  it.each<[string, (world: World) => void]>([
+    ['ended', (world) => void delete world.namespaces[11]],
+    ['has a number that another process has now', (world) => void (world.namespaces[11] = 5)],
+  ])('does not name a pod after a first container that %s', async (_, change) => {
     const { world, finder } = make(running);
     await finder.find('pod');
-    world.pids['first'] = 99;
-    delete world.namespaces[11];
-    expect((await finder.find('pod'))?.pid).toBe(11);
+    change(world);
+    expect(finder.known('pod')).toBeUndefined();
+    world.containers = [container('again', 's', 9n), container('first', 's', 2n, false)];
+    world.pids['again'] = 13;
+    world.namespaces[13] = 77;
+    expect(await finder.find('pod')).toEqual({ sandboxId: 's', netnsPid: 10, inode: 77, pid: 13 });
   });
 
   it.each<[string, (world: World) => void]>([

@@ -40,7 +40,7 @@ export function podFinder(
 
   function known(podUid: string): PodProcess | undefined {
     const one = found.get(podUid);
-    if (!one || inodeOf(one.netnsPid) === one.inode) return one;
+    if (!one || [one.netnsPid, one.pid].every((pid) => inodeOf(pid) === one.inode)) return one;
     found.delete(podUid);
     return undefined;
   }
