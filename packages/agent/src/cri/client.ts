@@ -58,7 +58,7 @@ export interface CriClient {
   sandboxPid(id: string): Promise<number | undefined>;
   /** Process of the container, 0 once it ended; undefined when there is no such container. */
   containerPid(id: string): Promise<number | undefined>;
-  /** Calls back for each event until the stream breaks, which rejects, or the signal aborts. The runtime says nothing until the first event. */
+  /** Calls back for each event until the stream breaks, which rejects, or the runtime ends it or the signal aborts. The runtime says nothing until the first event. */
   events(listener: (event: CriEvent) => void, signal: AbortSignal): Promise<void>;
   close(): void;
 }
@@ -138,13 +138,11 @@ export function connectCri(socket: string): CriClient {
         const podUid = event.podSandboxStatus?.metadata?.uid;
         if (podUid !== undefined) listener({ podUid, what: meaning(event) });
       };
-      let error: unknown;
       try {
         await channel.stream(`${service}/GetContainerEvents`, request, hear, { signal });
-      } catch (cause) {
-        error = cause;
+      } catch (error) {
+        if (!signal.aborted) throw translate('GetContainerEvents', error);
       }
-      if (!signal.aborted) throw translate('GetContainerEvents', error);
     },
     close: () => channel.close(),
   };
@@ -161,6 +159,9 @@ function meaning({ containerId, containerEventType, podSandboxStatus }: Containe
 }
 
 class NoSuch extends Unavailable {}
+
+/** The runtime does not know what was asked for, and will not before it is another one. */
+export class NotOffered extends Unavailable {}
 
 async function pidOf(
   answer: Promise<{ readonly info: Readonly<Record<string, string>> }>,
@@ -179,9 +180,11 @@ async function pidOf(
 }
 
 function translate(method: string, cause: unknown): Unavailable {
-  const said = cause instanceof Error ? cause.message : 'the stream ended';
-  if (cause instanceof GrpcError && cause.status === grpcStatus.notFound) {
-    return new NoSuch('CRI_NOT_FOUND', said, { cause });
+  const said = cause instanceof Error ? cause.message : String(cause);
+  const status = cause instanceof GrpcError ? cause.status : undefined;
+  if (status === grpcStatus.notFound) return new NoSuch('CRI_NOT_FOUND', said, { cause });
+  if (status === grpcStatus.unimplemented) {
+    return new NotOffered('CRI_NOT_OFFERED', `The container runtime does not offer ${method}: ${said}`, { cause });
   }
   return new Unavailable('CRI_UNAVAILABLE', `The container runtime does not answer ${method}: ${said}`, { cause });
 }

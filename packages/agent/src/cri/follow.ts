@@ -1,9 +1,9 @@
 /**
  * Follows the runtime's events, so that a pod's processes are known before anyone asks for them, and a pod that waits for its sandbox is looked at
- * when it comes. Nothing depends on it: a runtime without events is asked when needed, and pods that wait are asked about again.
+ * when it comes. Nothing depends on it: a runtime without events is not followed but asked when needed, and pods that wait are asked about again.
  */
 import { type Clock, type Log, backoffMs, delay } from '@podloom/kube';
-import type { CriClient, CriEvent } from './client.ts';
+import { type CriClient, type CriEvent, NotOffered } from './client.ts';
 import type { PodFinder } from './finder.ts';
 
 export interface FollowOptions {
@@ -17,6 +17,9 @@ export interface FollowOptions {
 }
 
 const backoff = { minMs: 100, maxMs: 5_000 };
+
+/** Events that end well this soon were never there: CRI-O does so without `enable_pod_events`. A runtime that shuts down ends them well, too, but later. */
+const atOnceMs = 1_000;
 
 export async function followRuntime({ cri, finder, changed, log, clock, signal }: FollowOptions): Promise<void> {
   const hear = ({ podUid, what }: CriEvent): void => {
@@ -45,14 +48,19 @@ export async function followRuntime({ cri, finder, changed, log, clock, signal }
     const looking = prefetchAll().catch((error: unknown) =>
       log.warn({ err: error }, 'Could not list the pods of the container runtime'),
     );
-    try {
-      await following;
-    } catch (error) {
-      if (clock.monotonicMs() - beganMs > backoff.maxMs) failures = 0;
-      failures += 1;
-      log.info({ err: error }, 'Lost the events of the container runtime, will ask again');
-      await delay(clock, backoffMs(failures, backoff, Math.random), signal);
-    }
+    const error: unknown = await following.then(
+      () => undefined,
+      (reason: unknown) => reason,
+    );
+    const tookMs = clock.monotonicMs() - beganMs;
     await looking;
+    if (signal.aborted) return;
+    if (error instanceof NotOffered || (error === undefined && tookMs < atOnceMs)) {
+      log.warn({ err: error }, 'The container runtime tells of no events, Pods are found when they are asked for');
+      return;
+    }
+    failures = tookMs > backoff.maxMs ? 1 : failures + 1;
+    log.info({ err: error }, 'Lost the events of the container runtime, will ask again');
+    await delay(clock, backoffMs(failures, backoff, Math.random), signal);
   }
 }

@@ -9,7 +9,14 @@ import { type ClientHttp2Session, type IncomingHttpHeaders, connect, constants }
 import { connect as connectSocket } from 'node:net';
 
 /** Of the seventeen, those that are told apart. */
-export const grpcStatus = { ok: 0, deadlineExceeded: 4, notFound: 5, internal: 13, unavailable: 14 } as const;
+export const grpcStatus = {
+  ok: 0,
+  deadlineExceeded: 4,
+  notFound: 5,
+  unimplemented: 12,
+  internal: 13,
+  unavailable: 14,
+} as const;
 
 export class GrpcError extends Error {
   readonly status: number;
