@@ -60,7 +60,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
   const log = deps.log.child({ node: settings.nodeName });
   const stop = new AbortController();
   const signal = AbortSignal.any([deps.signal, stop.signal]);
-  const cri = deps.cri ?? connectCri(findCriSocket(settings.criSocket));
+  const cri = deps.cri ?? connectCri(await findCriSocket(settings.criSocket));
   const node = deps.node ?? open();
 
   const cache = startCache<PodNetwork, 'pod'>({
