@@ -49,6 +49,38 @@ describe('two objects that want the same', () => {
   });
 });
 
+describe('an object that loses one thing and wins another', () => {
+  it('shows both', async () => {
+    const w = await world();
+    const { client, namespace } = w;
+    await w.operator();
+    await w.agent();
+    const madeBefore = async (name: string): Promise<void> => {
+      const { metadata } = await client.get(podNetworkConfigKind.resource, name, { namespace });
+      const madeMs = Date.parse(metadata.creationTimestamp ?? '');
+      await eventually(() => expect(Date.now()).toBeGreaterThan(madeMs + 1_000));
+    };
+    await config(w, 'first', { additionalNetworks: [{ networkName: 'n', master: 'br0', cidr: '10.85.0.0/24' }] });
+    await madeBefore('first');
+    await config(w, 'two', {
+      eth0: { mtu: 1400 },
+      additionalNetworks: [{ networkName: 'm', master: 'br0', cidr: '10.86.0.0/24' }],
+    });
+    await madeBefore('two');
+    const spec = { podSelector: {}, interfaceName: 'eth0', mtuBytes: 1300 };
+    await client.create(primaryNetworkKind.resource, { metadata: { name: 'prim', namespace }, spec }, { namespace });
+    await w.pod('a', { podNetworkConfig: 'two' });
+    await eventually(async () => {
+      const { status } = await client.get(podNetworkConfigKind.resource, 'two', { namespace });
+      const conflict = status?.conditions?.find(({ type }) => type === 'Conflict')?.message;
+      expect(conflict).toMatch(/PodNetworkConfig first.*PrimaryNetwork prim/);
+    });
+    await w.relabel('a', { podNetworkConfig: null });
+    await client.delete(primaryNetworkKind.resource, 'prim', { namespace });
+    await eventually(async () => expect(await eventsOf(client, namespace, 'a')).toContain('Detached'));
+  });
+});
+
 describe('a namespace', () => {
   it("may not use ranges of the cluster, nor of a node's pods", async () => {
     const w = await world();

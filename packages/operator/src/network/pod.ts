@@ -118,6 +118,7 @@ export async function reconcilePod(pod: Pod, context: NetworkContext, { signal }
   if (isOther) return later; // the agent's answer brings us back here
   if (network && asksForNothing(spec) && (isClean(network) || !nodeIsThere)) {
     await remove(network, context, signal);
+    context.events.normal(pod, 'Detached', "Has no network besides the cluster's own any more");
     await releaseUnneeded(pod, undefined, wanted, context, signal);
   } else if (!network || isObserved(network) || !nodeIsThere) {
     await releaseUnneeded(pod, network, wanted, context, signal);

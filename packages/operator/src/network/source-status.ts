@@ -58,12 +58,15 @@ export function reportOf(facts: SourceFacts, nowMs: number): Report {
   const isDone = ready.status === 'True';
   const phase = isDone ? (isEmpty && !isBridge(source) ? 'unset' : 'configured') : 'configuring';
   const exhausted = problems.find(({ reason }) => reason === 'Exhausted');
-  const [rival] = [...lost, ...won];
+  // Each pod tells of the same one.
+  const rivalries = new Map([...lost, ...won].map((one) => [conflictText(one, source), one.reason]));
   const conditions = keepTimes(
     source.status?.conditions,
     [
       { type: 'Ready', ...ready },
-      ...(rival ? [{ type: 'Conflict', ...yes(rival.reason, conflictText(rival, lost.length > 0)) }] : []),
+      ...(rivalries.size > 0
+        ? [{ type: 'Conflict', ...yes([...rivalries.values()][0]!, listed(rivalries.keys())) }]
+        : []),
       ...(exhausted ? [{ type: 'Exhausted', ...yes('Exhausted', exhausted.message) }] : []),
     ],
     source.metadata.generation,
@@ -157,8 +160,14 @@ export const isRef = (ref: Pick<ObjectRef, 'kind' | 'name'>, { kind, metadata }:
 const no = (reason: string, message: string): Omit<NewCondition, 'type'> => ({ status: 'False', reason, message });
 const yes = (reason: string, message: string): Omit<NewCondition, 'type'> => ({ status: 'True', reason, message });
 
-const conflictText = ({ loser, message }: ComposeConflict, isLoser: boolean): string =>
-  isLoser ? message : `${loser.kind} ${loser.name} asks for what this object has: ${message}`;
+const conflictText = ({ loser, message }: ComposeConflict, source: SourceObject): string =>
+  isRef(loser, source) ? message : `${loser.kind} ${loser.name} asks for what this object has: ${message}`;
+
+/** A condition has room for a few sentences. */
+function listed(texts: Iterable<string>): string {
+  const [all, most] = [[...texts], 5];
+  return [...all.slice(0, most), ...(all.length > most ? [`and ${all.length - most} more`] : [])].join('; ');
+}
 
 function hint(source: SourceObject): string {
   if (isPodConfig(source)) return `; give pods the label podconfig=${source.metadata.name}`;
