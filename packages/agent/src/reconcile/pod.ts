@@ -194,8 +194,8 @@ function enter(
     const pod = served.ensure(key, spec.podUid, process, wantsRoutes(spec));
     return { pod, isNew: known?.process.inode !== pod.process.inode };
   } catch (error) {
-    if (!isNetlinkError(error)) throw error;
     finder.forget(spec.podUid);
+    if (!isNetlinkError(error)) throw error;
     throw new Unavailable('POD_ENDED', 'The pod ended while it was looked at', { cause: error });
   }
 }

@@ -1,4 +1,6 @@
 /** The pods that this agent has opened: their namespaces, by the PodNetwork that they are served for. */
+import { fstatSync } from 'node:fs';
+import { Unavailable } from '@podloom/api';
 import type { Monitor, Netns } from '@podloom/netlink';
 import { type Topic, open } from '@podloom/netlink';
 import type { ObjectKey } from '@podloom/kube';
@@ -53,6 +55,10 @@ export function servedPods(listening: Pick<Monitor<string>, 'add' | 'remove'>): 
       const netns = open({ pid: process.netnsPid });
       const topics: Topic[] = hearsRoutes ? ['link', 'address', 'route'] : ['link', 'address'];
       try {
+        // The process may have ended meanwhile, and another, of whatever pod, have its number.
+        if (fstatSync(netns.fd).ino !== process.inode) {
+          throw new Unavailable('POD_ENDED', 'The process that the pod was found by is another by now');
+        }
         listening.add(key, netns, topics);
       } catch (error) {
         netns.close();
