@@ -159,7 +159,8 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
   cache.subscribe(({ key, old, now }) => {
     const before = now?.status?.primary?.before;
     if (before) remembered.set(key, before);
-    if (old?.metadata.generation !== now?.metadata.generation) measure.heard(key);
+    if (!now) measure.forget(key);
+    else if (old?.metadata.generation !== now.metadata.generation) measure.heard(key);
     // What was added cannot be in anyone's way; what was taken out may have been the last.
     if (old && old.metadata.generation !== now?.metadata.generation) tidy();
     if (now && !before) remembered.delete(key);

@@ -8,6 +8,8 @@ export interface AgentMetrics {
   /** The kernel has what it asks for. */
   attached(key: ObjectKey, steps: number): void;
   failed(reason: string): void;
+  /** The PodNetwork is gone. */
+  forget(key: ObjectKey): void;
   end(): void;
 }
 
@@ -43,6 +45,7 @@ export function agentMetrics(metrics: Metrics, cache: Pick<Cache<PodNetwork>, 'l
       if (sinceMs !== undefined && steps > 0) seconds.observe({}, (clock.monotonicMs() - sinceMs) / 1_000);
     },
     failed: (reason) => failures.add({ reason }),
+    forget: (key) => void heard.delete(key),
     end() {
       for (const step of undo) step();
     },

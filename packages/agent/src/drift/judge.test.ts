@@ -15,7 +15,7 @@ const network: PodNetwork = {
 const [{ key: interfaceKey } = { key: '' }] = network.spec.interfaces;
 const step: Step = { do: 'setLink', in: 'pod', key: interfaceKey, link: 'pc07', set: { up: true } };
 const attached: PodNetworkStatus = { observedGeneration: 2, interfaces: [{ key: interfaceKey, state: 'Attached' }] };
-const always: DriftGuard = { policy: 'repair', mayRepair: () => true };
+const always: DriftGuard = { policy: 'repair', mayRepair: () => true, forget: () => undefined };
 const judge = (old: PodNetworkStatus | undefined, guard = always, steps: Step[] = [step]) =>
   driftIn({ key, network, old, steps, guard });
 
@@ -40,7 +40,10 @@ describe('driftIn', () => {
   it('stays reported, and is not repaired, where the policy says so', () => {
     const held = { ...attached, interfaces: [{ key: interfaceKey, state: 'Failed' as const, reason: 'Drift' }] };
     for (const old of [attached, held]) {
-      expect(judge(old, { policy: 'report', mayRepair: () => true })).toMatchObject({ hold: true, reason: 'Drift' });
+      expect(judge(old, { policy: 'report', mayRepair: () => true, forget: () => undefined })).toMatchObject({
+        hold: true,
+        reason: 'Drift',
+      });
     }
   });
 

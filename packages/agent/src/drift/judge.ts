@@ -19,6 +19,8 @@ export interface DriftGuard {
   readonly policy: 'repair' | 'report';
   /** Counts a repair; false when there were too many of late. */
   mayRepair(key: ObjectKey): boolean;
+  /** The PodNetwork is gone. */
+  forget(key: ObjectKey): void;
 }
 
 const mostRepairs = 10;
@@ -36,6 +38,7 @@ export function driftGuard(policy: DriftGuard['policy'], clock: Clock): DriftGua
       repairs.set(key, current);
       return current.count <= mostRepairs;
     },
+    forget: (key) => void repairs.delete(key),
   };
 }
 

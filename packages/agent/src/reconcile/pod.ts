@@ -253,10 +253,7 @@ function toRetry(error: unknown): unknown {
 }
 
 /** The PodNetwork is gone. Its links are the node's to tidy; the primary link gets back what it had. */
-export function releasePod(
-  deps: PodDeps,
-  remembered: ReadonlyMap<ObjectKey, PrimaryLinkState>,
-): Reconciler<ObjectName> {
+export function releasePod(deps: PodDeps, remembered: Map<ObjectKey, PrimaryLinkState>): Reconciler<ObjectName> {
   return ({ name, namespace }, { log }) => {
     const key = keyOf({ metadata: { name, ...(namespace === undefined ? {} : { namespace }) } });
     const pod = deps.served.get(key);
@@ -265,11 +262,16 @@ export function releasePod(
       const spec = { podUid: pod.podUid, interfaces: [], primary: undefined };
       const observed = { node: deps.view.current(), pod: observePod(pod.netns, spec, before) };
       const plan = planPod({ namespace: namespace ?? '', spec, names: new Map(), primaryBefore: before }, observed);
-      deps.view.touchedBy(applySteps(plan.steps, { node: deps.node, pod: pod.netns }));
+      const outcome = applySteps(plan.steps, { node: deps.node, pod: pod.netns });
+      deps.view.touchedBy(outcome);
+      const [error] = outcome.errors;
+      if (error !== undefined) return retry(toRetry(error));
       log.info({ pod: key }, 'Restored the primary link of a Pod');
     }
     deps.served.close(key);
     deps.failed.delete(key);
+    deps.guard.forget(key);
+    remembered.delete(key);
     for (const [port, owner] of deps.ports) if (owner === key) deps.ports.delete(port);
     deps.tidy();
     return done;
