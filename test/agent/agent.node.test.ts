@@ -176,6 +176,7 @@ describe('a pod', () => {
     await eventually(() => expect(mtu()).toBe(1400));
     const { status } = await world.settled(name);
     expect(status?.primary).toEqual({
+      interfaceName: 'eth0',
       before: { mtuBytes: 1500, sysctls: { 'net.ipv4.conf.arp_ignore': '0' } },
       applied: { mtuBytes: 1400, sysctls },
     });

@@ -24,6 +24,8 @@ export interface Runtime extends AsyncDisposable {
   /** The sandbox dies and another takes its place. */
   recreate(podUid: string): Promise<void>;
   stop(podUid: string): Promise<void>;
+  /** The runtime does not know of the pod, which runs, until what is returned is called. It tells that it does, unless it is one that tells nothing. */
+  hide(podUid: string): (tells?: boolean) => void;
   netns(podUid: string): Netns;
 }
 
@@ -75,6 +77,15 @@ export function runtime(node: Netns): Runtime {
     startOnNode,
     stop,
     netns: (podUid) => mustHave(podUid).netns,
+    hide(podUid) {
+      const sandbox = mustHave(podUid);
+      pods.delete(podUid);
+      tell(podUid, 'sandboxRemoved');
+      return (tells = true) => {
+        pods.set(podUid, sandbox);
+        if (tells) tell(podUid, 'containerStarted');
+      };
+    },
     async restartContainer(podUid) {
       const sandbox = mustHave(podUid);
       await end(sandbox.container);

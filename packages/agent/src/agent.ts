@@ -1,5 +1,5 @@
 /** Wires the agent of one node: the PodNetworks of the node, the container runtime, the kernel. No logic here. */
-import { type PodNetwork, type PrimaryLinkState, podNetworkKind } from '@podloom/api';
+import { type PodNetwork, type PrimaryLinkRecord, podNetworkKind } from '@podloom/api';
 import {
   type Client,
   type Clock,
@@ -155,15 +155,15 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     attached: (key, steps) => measure.attached(key, steps),
     countFailure: (reason) => measure.failed(reason),
   };
-  const remembered = new Map<ObjectKey, PrimaryLinkState>();
+  const remembered = new Map<ObjectKey, PrimaryLinkRecord>();
   cache.subscribe(({ key, old, now }) => {
-    const before = now?.status?.primary?.before;
-    if (before) remembered.set(key, before);
+    const record = now?.status?.primary;
+    if (record) remembered.set(key, record);
     if (!now) measure.forget(key);
     else if (old?.metadata.generation !== now.metadata.generation) measure.heard(key);
     // What was added cannot be in anyone's way; what was taken out may have been the last.
     if (old && old.metadata.generation !== now?.metadata.generation) tidy();
-    if (now && !before) remembered.delete(key);
+    if (now && !record) remembered.delete(key);
     if (old && !now) reporter.forget(old.metadata.uid ?? '');
   });
   const serving = controller<PodNetwork>({

@@ -30,6 +30,7 @@ export type {
   PodNetworkSpec,
   PodNetworkSpecInput,
   PodNetworkStatus,
+  PrimaryLinkRecord,
   PrimaryLinkState,
 } from './kinds/podnetwork.ts';
 export { podNetworkConfigFinalizer, podNetworkConfigKind, podNetworkConfigLabel } from './kinds/podnetworkconfig.ts';

@@ -1,5 +1,5 @@
 /** The pod's namespace as the plan wants it. A pod has few links, so all of it is read each time. */
-import { type PodNetworkSpec, type PrimaryLinkState } from '@podloom/api';
+import type { PodNetworkSpec, PrimaryLinkRecord } from '@podloom/api';
 import { type Netns, isNetlinkError } from '@podloom/netlink';
 import { type ObservedNamespace, emptyNamespace, routeProtocol, sysctlsToObserve } from '@podloom/network';
 import { toObservedLink } from './link.ts';
@@ -12,7 +12,7 @@ export type ObservedSpec = Pick<PodNetworkSpec, 'interfaces' | 'primary'>;
 export const wantsRoutes = ({ interfaces, primary }: ObservedSpec): boolean =>
   interfaces.some(({ routes }) => routes.length > 0) || (primary?.routes ?? []).length > 0;
 
-export function observePod(netns: Netns, spec: ObservedSpec, before?: PrimaryLinkState): ObservedNamespace {
+export function observePod(netns: Netns, spec: ObservedSpec, record?: PrimaryLinkRecord): ObservedNamespace {
   // A pod that speaks BGP may have very many routes: all of the main table only where ours could meet them there.
   const routes = wantsRoutes(spec)
     ? netns.route.list({ table: mainTable })
@@ -22,6 +22,6 @@ export function observePod(netns: Netns, spec: ObservedSpec, before?: PrimaryLin
     links: netns.link.list({ details: true }).map(toObservedLink),
     addresses: netns.address.list().map(toObservedAddress),
     routes: observeRoutes(routes),
-    sysctls: observeSysctls(netns, sysctlsToObserve(spec, before), (error) => isNetlinkError(error, 'ENOENT')),
+    sysctls: observeSysctls(netns, sysctlsToObserve(spec, record), (error) => isNetlinkError(error, 'ENOENT')),
   };
 }

@@ -3,7 +3,7 @@ import {
   type PodNetwork,
   type PodNetworkSpec,
   type PodNetworkStatus,
-  type PrimaryLinkState,
+  type PrimaryLinkRecord,
   Unavailable,
 } from '@podloom/api';
 import {
@@ -67,6 +67,9 @@ export interface PodDeps {
 /** A pod without sandbox is looked at when the runtime says that one came; this is for runtimes that say nothing. */
 const sandboxRetryMs = 5_000;
 
+/** Restoring one primary link, recording another, changing it, seeing that it holds: each needs a look. */
+const mostLooks = 4;
+
 interface Pass {
   readonly status: PodNetworkStatus;
   readonly recordFirst: boolean;
@@ -79,25 +82,27 @@ interface Pass {
 export function podNetworkReconciler(deps: PodDeps): Reconciler<PodNetwork> {
   const turn = turns();
   return async (network, { signal }): Promise<Result> => {
-    const { podUid } = network.spec;
-    const [process, first] = await deps.pace.first(async () => {
-      const found = deps.finder.known(podUid) ?? (await deps.finder.find(podUid));
+    const { podUid, interfaces, primary } = network.spec;
+    const find = async () => deps.finder.known(podUid) ?? (await deps.finder.find(podUid));
+    let [process, pass] = await deps.pace.first(async () => {
+      const found = await find();
       await turn();
       return [found, attach(network, found, deps)] as const;
     });
-    let pass = first;
-    if (pass.recordFirst) {
-      await deps.reporter.report(network, pass.status, signal);
+    for (let looks = 1; looks < mostLooks && (pass.recordFirst || pass.primaryChanged); looks += 1) {
+      if (pass.recordFirst) {
+        await deps.reporter.report(network, pass.status, signal);
+        process = await find(); // writing took its time
+      }
       pass = attach(network, process, deps);
     }
-    if (pass.primaryChanged) pass = attach(network, process, deps);
     await deps.pace.calm(signal);
     await deps.reporter.report(network, pass.status, signal);
     if (pass.error !== undefined) return retry(toRetry(pass.error));
     if (pass.retryAfterMs !== undefined) return retryAfter(pass.retryAfterMs, 'A link is changed again and again');
-    return process || network.spec.interfaces.length === 0
-      ? done
-      : retryAfter(sandboxRetryMs, 'The pod has no sandbox yet');
+    if (pass.recordFirst) return retryAfter(sandboxRetryMs, 'The primary link is not recorded yet');
+    const isWaiting = !process && (interfaces.length > 0 || primary !== undefined || pass.status.primary !== undefined);
+    return isWaiting ? retryAfter(sandboxRetryMs, 'The pod has no sandbox yet') : done;
   };
 }
 
@@ -105,7 +110,7 @@ function attach(network: PodNetwork, process: PodProcess | undefined, deps: PodD
   const { node, view, clock, reporter } = deps;
   const key = keyOf(network);
   const old = reporter.current(network);
-  const before = old?.primary?.before;
+  const record = old?.primary;
   const spec = isLeaving(network) ? { ...network.spec, interfaces: [], primary: undefined } : network.spec;
   const isHostNetwork = process !== undefined && process.inode === deps.nodeInode;
   const { pod, isNew } = enter(key, network, isHostNetwork ? undefined : process, deps);
@@ -113,7 +118,7 @@ function attach(network: PodNetwork, process: PodProcess | undefined, deps: PodD
   const pid = old?.podPid ?? process?.pid;
   const { observed, names } = observe(key, spec, { pod, pid, old }, deps);
   for (const { node: port } of names.values()) deps.ports.set(port, key);
-  const desired = { namespace: network.metadata.namespace ?? '', spec, names, primaryBefore: before };
+  const desired = { namespace: network.metadata.namespace ?? '', spec, names, primaryRecord: record };
   const plan = planPod(desired, observed);
 
   const drift = isNew ? undefined : driftIn({ key, network, old, steps: plan.steps, guard: deps.guard });
@@ -121,7 +126,7 @@ function attach(network: PodNetwork, process: PodProcess | undefined, deps: PodD
   const outcome = applySteps(steps, { node, pod: pod?.netns });
   view.touchedBy(outcome);
   if (pod) {
-    const look = (): string => JSON.stringify(observePod(pod.netns, spec, before));
+    const look = (): string => JSON.stringify(observePod(pod.netns, spec, record));
     deps.served.remember(key, look, asWeKnowIt(observed.pod, steps, outcome, look));
   }
   if (drift) warn(network, drift.hold ? 'Drift' : 'DriftRepaired', drift.message, deps);
@@ -152,7 +157,7 @@ function observe(
   { pod, pid, old }: { pod: ServedPod | undefined; pid: number | undefined; old: PodNetworkStatus | undefined },
   { view, ports }: PodDeps,
 ): { readonly observed: Observed; readonly names: Map<string, LinkNames> } {
-  const inPod = pod && observePod(pod.netns, spec, old?.primary?.before);
+  const inPod = pod && observePod(pod.netns, spec, old?.primary);
   const look = (matters?: (link: string) => boolean) => {
     const observed = { node: view.current(matters), pod: inPod };
     const names = pod && pid !== undefined ? chooseNames({ spec, status: old, pid, observed }) : recordedNames(old);
@@ -218,6 +223,7 @@ function problemsOf(
   if (isHostNetwork) {
     const message = "The pod uses the node's own network; no network can be added to it";
     for (const { key } of plan.interfaces) byKey.set(key, { reason: 'HostNetwork', message });
+    if (plan.primary) failures.push({ reason: 'HostNetwork', message });
   }
   if (drift?.hold) {
     const problem = { reason: drift.reason, message: drift.message };
@@ -253,15 +259,15 @@ function toRetry(error: unknown): unknown {
 }
 
 /** The PodNetwork is gone. Its links are the node's to tidy; the primary link gets back what it had. */
-export function releasePod(deps: PodDeps, remembered: Map<ObjectKey, PrimaryLinkState>): Reconciler<ObjectName> {
+export function releasePod(deps: PodDeps, remembered: Map<ObjectKey, PrimaryLinkRecord>): Reconciler<ObjectName> {
   return ({ name, namespace }, { log }) => {
     const key = keyOf({ metadata: { name, ...(namespace === undefined ? {} : { namespace }) } });
     const pod = deps.served.get(key);
-    const before = remembered.get(key);
-    if (pod && before) {
+    const record = remembered.get(key);
+    if (pod && record) {
       const spec = { podUid: pod.podUid, interfaces: [], primary: undefined };
-      const observed = { node: deps.view.current(), pod: observePod(pod.netns, spec, before) };
-      const plan = planPod({ namespace: namespace ?? '', spec, names: new Map(), primaryBefore: before }, observed);
+      const observed = { node: deps.view.current(), pod: observePod(pod.netns, spec, record) };
+      const plan = planPod({ namespace: namespace ?? '', spec, names: new Map(), primaryRecord: record }, observed);
       const outcome = applySteps(plan.steps, { node: deps.node, pod: pod.netns });
       deps.view.touchedBy(outcome);
       const [error] = outcome.errors;

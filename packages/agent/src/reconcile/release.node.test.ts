@@ -11,7 +11,7 @@ it('gives the primary link back, tries again where it could not, and forgets the
   const pod: Netns = world.pods[0]!;
   pod.link.set('eth0', { mtu: 1400 });
   const key = objectKey('pod', 'here');
-  const remembered = new Map([[key, { mtuBytes: 1500 }]]);
+  const remembered = new Map([[key, { interfaceName: 'eth0', before: { mtuBytes: 1500 } }]]);
   const guard = driftGuard('repair', manualClock());
   const forgotten: ObjectKey[] = [];
   const deps = {

@@ -81,20 +81,34 @@ describe('statusOf', () => {
     expect(failed.interfaces?.[0]?.since).toBe('1970-01-01T00:02:00Z');
   });
 
+  const record = { interfaceName: 'eth0', before: { mtuBytes: 1500 } };
+
   it('records what the primary link had, and what holds only once it does', () => {
-    const primary = { before: { mtuBytes: 1500 }, applied: { mtuBytes: 1400 }, state: 'Pending' } as const;
+    const primary = { record, applied: { mtuBytes: 1400 }, state: 'Pending' } as const;
     const plan = { interfaces: [], primary, recordFirst: false };
-    expect(report({ plan }).primary).toEqual({ before: { mtuBytes: 1500 }, applied: { mtuBytes: 1400 } });
+    expect(report({ plan }).primary).toEqual({ ...record, applied: { mtuBytes: 1400 } });
     const failures = [{ reason: 'KernelRefused', message: 'link.set: EINVAL' }];
-    expect(report({ plan, failures }).primary).toEqual({ before: { mtuBytes: 1500 } });
+    expect(report({ plan, failures }).primary).toEqual(record);
   });
 
   it('is not ready while what the primary link had is only being written down', () => {
-    const primary = { before: { mtuBytes: 1500 }, applied: { mtuBytes: 1400 }, state: 'Pending' } as const;
+    const primary = { record, applied: { mtuBytes: 1400 }, state: 'Pending' } as const;
     const status = report({ plan: { interfaces: [planned()], primary, recordFirst: true } });
-    expect(status.primary).toEqual({ before: { mtuBytes: 1500 } });
+    expect(status.primary).toEqual(record);
     expect(status.observedGeneration).toBeUndefined();
     expect(ready(status)).toMatchObject({ status: 'False', reason: 'Recording' });
     expect(status.interfaces).toMatchObject([{ state: 'Attached' }]);
+  });
+
+  it('keeps the record and waits while the pod of a primary link is not found', () => {
+    const primary = {
+      record,
+      state: 'Pending',
+      reason: 'PodNotRunning',
+      message: 'The pod has no namespace yet',
+    } as const;
+    const status = report({ plan: { interfaces: [], primary, recordFirst: false } });
+    expect(status.primary).toEqual(record);
+    expect(ready(status)).toMatchObject({ status: 'False', reason: 'PodNotRunning' });
   });
 });

@@ -77,12 +77,11 @@ function since(entry: PodInterfaceStatus, old: PodInterfaceStatus | undefined, n
 }
 
 function primaryOf(
-  { before, applied, state }: NonNullable<PodPlan['primary']>,
+  { record, applied, state }: NonNullable<PodPlan['primary']>,
   failure: Failure | undefined,
-): NonNullable<PodNetworkStatus['primary']> | undefined {
+): PodNetworkStatus['primary'] {
   const holds = state === 'Attached' || (state === 'Pending' && failure === undefined);
-  if (!before && !(applied && holds)) return undefined;
-  return { ...(before ? { before } : {}), ...(applied && holds ? { applied } : {}) };
+  return record && { ...record, ...(applied && holds ? { applied } : {}) };
 }
 
 function readiness(
@@ -96,7 +95,8 @@ function readiness(
     interfaces.find(({ state }) => state === 'Failed') ??
     (primary?.state === 'Failed' ? primary : undefined) ??
     failure ??
-    interfaces.find(({ state }) => state !== 'Attached');
+    interfaces.find(({ state }) => state !== 'Attached') ??
+    (primary?.state === 'Pending' && primary.reason !== undefined ? primary : undefined);
   const good = interfaces.filter(({ state }) => state === 'Attached').length;
   const count = `${good} of ${wanted} interface${wanted === 1 ? '' : 's'} attached`;
   const observedGeneration = metadata.generation ?? 0;

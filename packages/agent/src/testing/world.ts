@@ -87,15 +87,15 @@ export interface Served {
   readonly pid: number;
 }
 
-export function look({ view }: World, { spec, pod }: Served): Observed {
+export function look({ view }: World, { spec, pod }: Served, record?: DesiredPod['primaryRecord']): Observed {
   view.touchAll();
-  return { node: view.current(), pod: observePod(pod, spec) };
+  return { node: view.current(), pod: observePod(pod, spec, record) };
 }
 
-export function plan(world: World, served: Served, before?: DesiredPod['primaryBefore']): PodPlan {
-  const observed = look(world, served);
+export function plan(world: World, served: Served, record?: DesiredPod['primaryRecord']): PodPlan {
+  const observed = look(world, served, record);
   const names = chooseNames({ spec: served.spec, pid: served.pid, observed });
-  return planPod({ namespace: 'cnf-test', spec: served.spec, names, primaryBefore: before }, observed);
+  return planPod({ namespace: 'cnf-test', spec: served.spec, names, primaryRecord: record }, observed);
 }
 
 /** Observes, plans and applies; `stopAfter` steps the process is gone. */

@@ -172,6 +172,7 @@ const status = z
       .optional(),
     primary: z
       .object({
+        interfaceName: text(15, 'The link that this is about. Left out, it is eth0.').optional(),
         before: primaryState(
           'What was there before the first change. Restored when nobody asks for a change any more.',
         ).optional(),
@@ -215,7 +216,9 @@ export type PodNetworkSpecInput = z.input<typeof spec>;
 export type PodNetworkStatus = z.output<typeof status>;
 export type PodInterface = z.output<typeof podInterface>;
 export type PodInterfaceStatus = NonNullable<PodNetworkStatus['interfaces']>[number];
-export type PrimaryLinkState = NonNullable<NonNullable<PodNetworkStatus['primary']>['before']>;
+export type PrimaryLinkState = NonNullable<PrimaryLinkRecord['before']>;
+/** What must be known to take changes of the primary link back. */
+export type PrimaryLinkRecord = Omit<NonNullable<PodNetworkStatus['primary']>, 'applied'>;
 
 /** Label of every PodNetwork: the node of its pod. */
 export const nodeLabel = 'podnetwork.opdev.io/node';

@@ -1,5 +1,6 @@
 /** A pod's networks as a drawing: what `podloom show POD` prints. */
 import type { PodInterface, PodInterfaceStatus, PodNetwork } from '@podloom/api';
+import { recordedLink } from '../plan/primary.ts';
 
 export function drawPod({ metadata, spec, status }: PodNetwork): string {
   const observed = new Map(status?.interfaces?.map((entry) => [entry.key, entry]));
@@ -53,7 +54,7 @@ const was = (value: string | number | undefined): string => (value === undefined
 
 function drawPrimary({ spec: { primary }, status }: Pick<PodNetwork, 'spec' | 'status'>): string[][] {
   if (!primary) return [];
-  const before = status?.primary?.before;
+  const before = recordedLink(status?.primary) === primary.interfaceName ? status?.primary?.before : undefined;
   const changes = [
     primary.mtuBytes === undefined ? '' : `mtu ${primary.mtuBytes}${was(before?.mtuBytes)}`,
     primary.txQueueLength === undefined ? '' : `txqueuelen ${primary.txQueueLength}${was(before?.txQueueLength)}`,

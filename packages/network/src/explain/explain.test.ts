@@ -134,6 +134,12 @@ describe('drawPod', () => {
     );
   });
 
+  it('does not take what another link had for what the primary link had', () => {
+    const primary = { interfaceName: 'net1', mtuBytes: 1400, sources: [] };
+    const drawn = drawPod(podNetwork([], { primary: { before: { mtuBytes: 1500 } } }, { primary }));
+    expect(drawn).toContain("net1  the cluster's own link, changed: mtu 1400\n");
+  });
+
   it('says when there is nothing to draw', () => {
     expect(drawPod(podNetwork([]))).toContain("no networks besides the cluster's own");
   });

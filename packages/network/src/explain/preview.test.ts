@@ -1,4 +1,4 @@
-import { podConfigKind, podNetworkConfigKind, type PodNetwork } from '@podloom/api';
+import { podConfigKind, podNetworkConfigKind, type PodNetwork, primaryNetworkKind } from '@podloom/api';
 import { describe, expect, it } from 'vitest';
 import { previewPod } from './preview.ts';
 import { describePlan } from './plan.ts';
@@ -117,6 +117,25 @@ describe('previewPod', () => {
     expect(plan).toContain('eth0');
     expect(plan).toContain('mtu 1400');
     expect(plan).not.toContain('was');
+  });
+
+  it('restores the link that was changed before it changes another', () => {
+    const sysctls = { 'net.ipv4.conf.rp_filter': '2' };
+    const change = primaryNetworkKind.parse({
+      apiVersion: 'podnetwork.opdev.io/v1alpha1',
+      kind: 'PrimaryNetwork',
+      metadata: meta('primary'),
+      spec: { podSelector: {}, interfaceName: 'net1', mtuBytes: 1400, sysctls },
+    });
+    const { spec, ...rest } = attached();
+    const primary = { before: { mtuBytes: 1500 }, applied: { mtuBytes: 1300 } };
+    const current = { ...rest, spec: { ...spec, interfaces: [] }, status: { primary } };
+    expect(text({ ...base, current, sources: { primaryNetworks: [change] } })).toBe(`@@ pod web @@
+~ ip link set eth0 mtu 1500  (was mtu 1300)
+~ ip link set net1 mtu 1400
+~ sysctl -w net.ipv4.conf.net1.rp_filter=2
+`);
+    expect(text({ ...base, current, sources: {} })).toContain('~ ip link set eth0 mtu 1500  (was mtu 1300)');
   });
 
   it('tells why an interface would not come', () => {

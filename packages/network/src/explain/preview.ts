@@ -2,7 +2,7 @@
  * What would happen to a pod: composed, addressed and planned as the operator and the agent would do it, against what the agent last
  * reported. Nothing is changed, and no address is taken.
  */
-import type { IPPool, PodNetwork, PodNetworkSpec } from '@podloom/api';
+import type { IPPool, PodNetwork, PodNetworkSpec, PrimaryLinkState } from '@podloom/api';
 import {
   type AddressRequest,
   type ComposeConflict,
@@ -16,8 +16,9 @@ import type { Sources } from '../compose/wishes.ts';
 import { allocate } from '../ipam/allocate.ts';
 import { poolFor, poolsOf } from '../ipam/pools.ts';
 import type { LinkNames } from '../plan/desired.ts';
-import { emptyNamespace, type Observed, type ObservedLink } from '../plan/observed.ts';
+import { emptyNamespace, type Observed, type ObservedNamespace } from '../plan/observed.ts';
 import { planPod } from '../plan/pod.ts';
+import { recordedLink } from '../plan/primary.ts';
 import { simulate } from '../plan/simulate.ts';
 import type { Step } from '../plan/step.ts';
 
@@ -62,21 +63,28 @@ export function previewPod({ pod, sources, current, pools, devices, limits, now 
   });
   const { primary } = composed;
   const spec = { podUid: pod.uid, interfaces, ...(primary === undefined ? {} : { primary }) };
-  const observed = reportedWorld(current, primary ?? current?.spec.primary);
+  const observed = reportedWorld(current, primary);
+  const record = current?.status?.primary;
+  const desired = { namespace: pod.namespace, spec, names: namesOf(spec, current) };
+  // Where the record is of another link, that one is restored first.
+  const isMoved = primary !== undefined && primary.interfaceName !== recordedLink(record);
+  const restoring = isMoved ? planPod({ ...desired, primaryRecord: record }, observed).steps : [];
   const plan = planPod(
     {
-      namespace: pod.namespace,
-      spec,
-      names: namesOf(spec, current),
+      ...desired,
       // Recording comes before changing; a preview has recorded already.
-      primaryBefore: { ...primaryReport(primary), ...current?.status?.primary?.before },
+      primaryRecord: primary
+        ? {
+            interfaceName: primary.interfaceName,
+            before: merged(unknownState(primary), isMoved ? undefined : record?.before),
+          }
+        : record,
     },
-    observed,
+    simulate(restoring, observed),
   );
   const failed = plan.interfaces.filter(({ state }) => state === 'Failed');
   problems.push(...failed.map(({ key, message, reason }) => `${key}: ${message ?? reason ?? 'not possible'}`));
-  const isKnown = current?.status?.primary !== undefined;
-  const steps = plan.steps.map((step) => (isKnown ? step : withoutGuess(step)));
+  const steps = [...restoring, ...plan.steps].map((step) => withoutGuess(step, record ? recordedLink(record) : ''));
   return { preview: { steps, conflicts: composed.conflicts, problems }, pools: left };
 }
 
@@ -142,7 +150,7 @@ function namesOf(
 
 /** The kernel as the agent reported it: what is attached was made by the same plan. */
 function reportedWorld(current: PodNetwork | undefined, primary: PodNetworkSpec['primary']): Observed {
-  const observed = { node: emptyNamespace, pod: { ...emptyNamespace, links: primaryLinks(primary, current) } };
+  const observed = { node: emptyNamespace, pod: { ...emptyNamespace, ...primaryLinks(primary, current) } };
   if (!current) return observed;
   const attached = new Set(current.status?.interfaces?.flatMap(({ key, state }) => (state === 'Attached' ? key : [])));
   const spec = {
@@ -153,30 +161,48 @@ function reportedWorld(current: PodNetwork | undefined, primary: PodNetworkSpec[
   return simulate(planPod({ namespace, spec, names: namesOf(spec, current) }, observed).steps, observed);
 }
 
-function primaryLinks(primary: PodNetworkSpec['primary'], current: PodNetwork | undefined): ObservedLink[] {
-  if (!primary) return [];
-  const { before, applied } = current?.status?.primary ?? {};
-  const known = { ...before, ...applied };
-  return [
-    {
-      index: 2,
-      name: primary.interfaceName,
+/** The links that were, and are to be, changed, as far as the agent has reported them. */
+function primaryLinks(
+  primary: PodNetworkSpec['primary'],
+  current: PodNetwork | undefined,
+): Pick<ObservedNamespace, 'links' | 'sysctls'> {
+  const record = current?.status?.primary;
+  const states = new Map<string, PrimaryLinkState>();
+  if (record) states.set(recordedLink(record), merged(record.before, record.applied));
+  if (primary) {
+    const { interfaceName } = primary;
+    states.set(interfaceName, merged(unknownState(primary), states.get(interfaceName)));
+  }
+  return {
+    links: [...states].map(([name, { mtuBytes = 0, txQueueLength = 0 }], i) => ({
+      index: 2 + i,
+      name,
       group: 0,
       up: true,
-      mtuBytes: known.mtuBytes ?? 0,
-      txQueueLength: known.txQueueLength ?? 0,
-    },
-  ];
+      mtuBytes,
+      txQueueLength,
+    })),
+    sysctls: [...states].flatMap(([link, { sysctls = {} }]) =>
+      Object.entries(sysctls).map(([name, value]) => ({ link, name, value })),
+    ),
+  };
 }
 
-/** Stands for "whatever it is now" where the agent has not reported it. */
-const primaryReport = (primary: PodNetworkSpec['primary']) => ({
-  ...(primary?.mtuBytes === undefined ? {} : { mtuBytes: 0 }),
-  ...(primary?.txQueueLength === undefined ? {} : { txQueueLength: 0 }),
+const merged = (under: PrimaryLinkState = {}, over: PrimaryLinkState = {}): PrimaryLinkState => ({
+  ...under,
+  ...over,
+  sysctls: { ...under.sysctls, ...over.sysctls },
 });
 
-function withoutGuess(step: Step): Step {
-  if (step.do !== 'setLink' || step.was === undefined || step.key !== undefined) return step;
+/** Stands for "whatever it is now" where the agent has not reported it. */
+const unknownState = ({ mtuBytes, txQueueLength, sysctls = {} }: PrimaryLinkState): PrimaryLinkState => ({
+  ...(mtuBytes === undefined ? {} : { mtuBytes: 0 }),
+  ...(txQueueLength === undefined ? {} : { txQueueLength: 0 }),
+  sysctls: Object.fromEntries(Object.keys(sysctls).map((name) => [name, ''])),
+});
+
+function withoutGuess(step: Step, known: string): Step {
+  if ((step.do !== 'setLink' && step.do !== 'setSysctl') || step.key !== undefined || step.link === known) return step;
   const { was: _unknown, ...rest } = step;
   return rest;
 }

@@ -36,11 +36,11 @@ export const podUid = '6f2c7a90-0000-4000-8000-000000000001';
 export function desire(
   interfaces: readonly PodInterface[],
   observed: Observed,
-  more: Partial<PodNetworkSpec> & Pick<DesiredPod, 'primaryBefore'> = {},
+  more: Partial<PodNetworkSpec> & Pick<DesiredPod, 'primaryRecord'> = {},
 ): DesiredPod {
-  const { primaryBefore, ...rest } = more;
+  const { primaryRecord, ...rest } = more;
   const spec = { podUid, interfaces: [...interfaces], ...rest };
-  return { namespace: 'cnf-test', spec, names: chooseNames({ spec, pid: 2841804, observed }), primaryBefore };
+  return { namespace: 'cnf-test', spec, names: chooseNames({ spec, pid: 2841804, observed }), primaryRecord };
 }
 
 const anyHost = fc.integer({ min: 2, max: 250 });

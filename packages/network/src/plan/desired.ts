@@ -3,7 +3,7 @@ import type {
   PodInterface,
   PodInterfaceStatus,
   PodNetworkSpec,
-  PodNetworkStatus,
+  PrimaryLinkRecord,
   PrimaryLinkState,
 } from '@podloom/api';
 import type { Step } from './step.ts';
@@ -19,8 +19,8 @@ export interface DesiredPod {
   readonly spec: Pick<PodNetworkSpec, 'podUid' | 'interfaces' | 'primary'>;
   /** By key of the interface, from `chooseNames`. */
   readonly names: ReadonlyMap<string, LinkNames>;
-  /** As recorded in the PodNetwork. What is not recorded here is not changed yet: see `PodPlan.recordFirst`. */
-  readonly primaryBefore?: PrimaryLinkState | undefined;
+  /** As the status of the PodNetwork has it. What is not recorded here is not changed yet: see `PodPlan.recordFirst`. */
+  readonly primaryRecord?: PrimaryLinkRecord | undefined;
 }
 
 export type DesiredBridge = NonNullable<PodInterface['bridge']> & { readonly namespace: string };
@@ -43,13 +43,14 @@ export interface PodPlan {
    */
   readonly interfaces: readonly PodInterfaceStatus[];
   readonly primary?: PrimaryPlan | undefined;
-  /** True: write `primary.before` to the status of the PodNetwork, then plan again; only then are there steps for the primary link. */
+  /** True: write `primary.record` to the status of the PodNetwork, then plan again; only then are there steps for the primary link. */
   readonly recordFirst: boolean;
 }
 
 export interface PrimaryPlan {
-  readonly before?: NonNullable<PodNetworkStatus['primary']>['before'];
-  readonly applied?: NonNullable<PodNetworkStatus['primary']>['applied'];
+  /** To be kept as long as something may have to be taken back. */
+  readonly record?: PrimaryLinkRecord | undefined;
+  readonly applied?: PrimaryLinkState | undefined;
   readonly state: 'Attached' | 'Pending' | 'Failed';
   readonly reason?: string | undefined;
   readonly message?: string | undefined;

@@ -245,6 +245,13 @@ describe('planPod', () => {
     expect(plan).toMatchObject({ steps: [], interfaces: [{ state: 'Pending', reason: 'PodNotRunning' }] });
   });
 
+  it('keeps links that are asked for while the namespace of their pod is not found', () => {
+    const before = seen();
+    const two = [wish(), wish({ key: 'podconfig/a/pc1', namePrefix: 'pc1', addresses: ['192.168.100.3/24'] })];
+    const { node } = settle(desire(two, before), before);
+    expect(brief(planPod(desire([wish()], { node }), { node }).steps)).toEqual(['deleteLink hpc12841804']);
+  });
+
   it('reports a route that someone else has, and leaves that route', () => {
     const world = seen(
       {},

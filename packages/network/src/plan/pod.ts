@@ -17,14 +17,14 @@ const noNames: LinkNames = { pod: '', node: '' };
 export function planPod(desired: DesiredPod, observed: Observed): PodPlan {
   const { spec } = desired;
   const ends = keptEnds(desired, observed);
-  const removed = removals(spec.podUid, observed, new Set([...ends.values()].flatMap(({ node, pod }) => [node, pod])));
+  const removed = removals(desired, observed, new Set([...ends.values()].flatMap(({ node, pod }) => [node, pod])));
   // What goes first is not in the way of what comes after.
   const rest = without(observed, removed);
   const interfaces = spec.interfaces.map((wanted) => considerInterface(wanted, desired, rest, ends.get(wanted.key)));
 
   const bridges = new Map(interfaces.flatMap(({ wish }) => (wish ? [[wish.bridge.device, wish.bridge] as const] : [])));
   const tables = tablesFor([...bridges.keys()], rest.node.rules);
-  const primary = rest.pod && planPrimary({ wanted: spec.primary, before: desired.primaryBefore, pod: rest.pod });
+  const primary = planPrimary({ wanted: spec.primary, record: desired.primaryRecord, pod: rest.pod });
   return {
     steps: [
       ...removed.map(({ step }) => step),
@@ -149,8 +149,16 @@ interface Removal {
 }
 
 /** Links of this pod that no interface keeps. Deleting one end takes the other along. */
-function removals(podUid: string, { node, pod }: Observed, kept: ReadonlySet<ObservedLink | undefined>): Removal[] {
-  const fromNode = node.links.filter((link) => isOurs(link) && isMarkOf(link.alias, podUid) && !kept.has(link));
+function removals(
+  { spec: { podUid, interfaces } }: DesiredPod,
+  { node, pod }: Observed,
+  kept: ReadonlySet<ObservedLink | undefined>,
+): Removal[] {
+  // Without a namespace no pod end can be found. If it is gone so are the links; if we cannot find it, they may be in use.
+  const spared = new Set(pod ? [] : interfaces.map(({ key }) => podMark(podUid, key)));
+  const fromNode = node.links.filter(
+    (link) => isOurs(link) && isMarkOf(link.alias, podUid) && !kept.has(link) && !spared.has(link.alias!),
+  );
   const peers = new Set(fromNode.flatMap((link) => peerIn(pod, link) ?? []));
   // Whatever namespace we are shown as the pod's: bridges and links of other pods are not the pod's to lose.
   const isStray = (link: ObservedLink): boolean =>

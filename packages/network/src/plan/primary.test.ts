@@ -1,17 +1,27 @@
+import type { PodNetworkSpec } from '@podloom/api';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { desire, seen } from './builders.ts';
+import { desire, link, seen } from './builders.ts';
+import type { DesiredPod } from './desired.ts';
 import { routeProtocol } from './mark.ts';
 import type { Observed } from './observed.ts';
 import { planPod } from './pod.ts';
-import { sysctlsToObserve } from './primary.ts';
+import { isSameSetting, sysctlsToObserve } from './primary.ts';
 import { simulate } from './simulate.ts';
 
 const rpFilter = 'net.ipv4.conf.rp_filter';
 const world = seen({}, { sysctls: [{ link: 'eth0', name: rpFilter, value: '1' }] });
+const both = seen(
+  {},
+  {
+    links: [link('eth0', 2), link('net1', 3, { mtuBytes: 9000 })],
+    sysctls: ['eth0', 'net1'].map((name) => ({ link: name, name: rpFilter, value: '1' })),
+  },
+);
 const sources = [{ apiVersion: 'podnetwork.opdev.io/v1alpha1', kind: 'PrimaryNetwork', name: 'p' }];
 const asked = { interfaceName: 'eth0', mtuBytes: 1400, sysctls: { [rpFilter]: '2' }, sources };
 
+const set = (name: string, mtuBytes: number) => expect.objectContaining({ link: name, set: { mtuBytes } }) as unknown;
 const eth0 = ({ pod }: Observed): number | undefined => pod?.links.find(({ name }) => name === 'eth0')?.mtuBytes;
 
 describe('the primary link', () => {
@@ -19,48 +29,52 @@ describe('the primary link', () => {
     const plan = planPod(desire([], world, { primary: asked }), world);
     expect(plan.steps).toEqual([]);
     expect(plan.recordFirst).toBe(true);
-    expect(plan.primary).toMatchObject({ state: 'Pending', before: { mtuBytes: 1500, sysctls: { [rpFilter]: '1' } } });
+    expect(plan.primary).toMatchObject({
+      state: 'Pending',
+      record: { interfaceName: 'eth0', before: { mtuBytes: 1500, sysctls: { [rpFilter]: '1' } } },
+    });
   });
 
   it('is changed then, and has nothing left to do', () => {
-    const primaryBefore = planPod(desire([], world, { primary: asked }), world).primary?.before;
-    const plan = planPod(desire([], world, { primary: asked, primaryBefore }), world);
+    const primaryRecord = planPod(desire([], world, { primary: asked }), world).primary?.record;
+    const plan = planPod(desire([], world, { primary: asked, primaryRecord }), world);
     expect(plan.steps).toEqual([
       { do: 'setLink', in: 'pod', link: 'eth0', set: { mtuBytes: 1400 }, was: { mtuBytes: 1500 } },
       { do: 'setSysctl', in: 'pod', link: 'eth0', name: rpFilter, value: '2', was: '1' },
     ]);
     const after = simulate(plan.steps, world);
-    expect(planPod(desire([], after, { primary: asked, primaryBefore }), after)).toMatchObject({
+    expect(planPod(desire([], after, { primary: asked, primaryRecord }), after)).toMatchObject({
       steps: [],
       recordFirst: false,
-      primary: { state: 'Attached', before: primaryBefore, applied: { mtuBytes: 1400 } },
+      primary: { state: 'Attached', record: primaryRecord, applied: { mtuBytes: 1400 } },
     });
   });
 
   it('gets back what it had, and the record goes after that', () => {
-    const primaryBefore = { mtuBytes: 1500, sysctls: { [rpFilter]: '1' } };
-    const changed = simulate(planPod(desire([], world, { primary: asked, primaryBefore }), world).steps, world);
-    const plan = planPod(desire([], changed, { primaryBefore }), changed);
+    // As it was written before links had names in it.
+    const primaryRecord = { before: { mtuBytes: 1500, sysctls: { [rpFilter]: '1' } } };
+    const changed = simulate(planPod(desire([], world, { primary: asked, primaryRecord }), world).steps, world);
+    const plan = planPod(desire([], changed, { primaryRecord }), changed);
     const after = simulate(plan.steps, changed);
     expect(eth0(after)).toBe(1500);
     expect(after.pod?.sysctls).toEqual(world.pod?.sysctls);
-    expect(plan.primary?.before).toEqual(primaryBefore);
-    const last = planPod(desire([], after, { primaryBefore }), after);
+    expect(plan.primary?.record).toEqual({ interfaceName: 'eth0', ...primaryRecord });
+    const last = planPod(desire([], after, { primaryRecord }), after);
     expect(last.steps).toEqual([]);
-    expect(last.primary?.before).toBeUndefined();
+    expect(last.primary).toBeUndefined();
   });
 
   it('keeps its first value on record when the wish changes', () => {
-    const primaryBefore = { mtuBytes: 1500 };
+    const primaryRecord = { before: { mtuBytes: 1500 } };
     const changed = simulate(
-      planPod(desire([], world, { primary: { ...asked, sysctls: {} }, primaryBefore }), world).steps,
+      planPod(desire([], world, { primary: { ...asked, sysctls: {} }, primaryRecord }), world).steps,
       world,
     );
     const plan = planPod(
-      desire([], changed, { primary: { ...asked, sysctls: {}, mtuBytes: 1300 }, primaryBefore }),
+      desire([], changed, { primary: { ...asked, sysctls: {}, mtuBytes: 1300 }, primaryRecord }),
       changed,
     );
-    expect(plan).toMatchObject({ recordFirst: false, primary: { before: { mtuBytes: 1500 } } });
+    expect(plan).toMatchObject({ recordFirst: false, primary: { record: { before: { mtuBytes: 1500 } } } });
     expect(eth0(simulate(plan.steps, changed))).toBe(1300);
   });
 
@@ -98,39 +112,146 @@ describe('the primary link', () => {
   });
 
   it('tells which sysctls to read', () => {
-    expect(sysctlsToObserve({ primary: asked }, { sysctls: { 'net.ipv6.conf.accept_ra': '0' } })).toEqual([
+    expect(
+      sysctlsToObserve(
+        { primary: asked },
+        { before: { sysctls: { 'net.ipv6.conf.accept_ra': '0', [rpFilter]: '1' } } },
+      ),
+    ).toEqual([
       { link: 'eth0', name: rpFilter },
       { link: 'eth0', name: 'net.ipv6.conf.accept_ra' },
     ]);
   });
 
-  it('ends where it began after any series of wishes', () => {
+  it('ends where it began after any series of wishes, on whichever link', () => {
     const anyWish = fc.option(
       fc.record({
-        interfaceName: fc.constant('eth0'),
+        interfaceName: fc.constantFrom('eth0', 'net1'),
         mtuBytes: fc.option(fc.constantFrom(1300, 1400, 1500), { nil: undefined }),
         sysctls: fc.constantFrom({}, { [rpFilter]: '0' }, { [rpFilter]: '2' }),
+        routes: fc.subarray([{ to: '10.9.0.0/16' }]),
         sources: fc.constant(sources),
       }),
       { nil: undefined },
     );
     fc.assert(
-      fc.property(fc.array(fc.tuple(anyWish, fc.boolean()), { maxLength: 6 }), (wishes) => {
-        let [now, before] = [world, planPod(desire([], world), world).primary?.before];
-        const run = (primary: Parameters<typeof desire>[2], crash = false): void => {
-          const recorded = planPod(desire([], now, { ...primary, primaryBefore: before }), now);
-          if (recorded.primary) before = recorded.primary.before;
-          if (crash) return;
-          const plan = planPod(desire([], now, { ...primary, primaryBefore: before }), now);
-          now = simulate(plan.steps, now);
+      fc.property(fc.array(fc.tuple(anyWish, fc.nat(5), fc.boolean()), { maxLength: 6 }), (wishes) => {
+        let now: Observed = both;
+        let primaryRecord: DesiredPod['primaryRecord'];
+        /** Ends after so many looks; a crash is before the report of the last. */
+        const run = (primary: Partial<PodNetworkSpec>, looks = 5, crash = false): void => {
+          for (let i = 0; i < looks; i += 1) {
+            const plan = planPod(desire([], now, { ...primary, primaryRecord }), now);
+            now = simulate(plan.steps, now);
+            if (!crash || i < looks - 1) primaryRecord = plan.primary?.record;
+          }
         };
-        for (const [wish, crash] of wishes) run(wish ? { primary: wish } : {}, crash);
+        for (const [wish, looks, crash] of wishes) run(wish ? { primary: wish } : {}, looks, crash);
         run({});
-        run({});
-        expect(eth0(now)).toBe(1500);
-        expect(now.pod?.sysctls).toEqual(world.pod?.sysctls);
-        expect(planPod(desire([], now, { primaryBefore: before }), now).primary?.before).toBeUndefined();
+        expect(now.pod?.links).toEqual(both.pod?.links);
+        expect(new Set(now.pod?.sysctls)).toEqual(new Set(both.pod?.sysctls));
+        expect(now.pod?.routes).toEqual([]);
+        expect(primaryRecord).toBeUndefined();
       }),
     );
   });
+});
+
+describe('a primary link that is not eth0', () => {
+  const net1 = { interfaceName: 'net1', mtuBytes: 2000, sources };
+  const ofNet1 = { interfaceName: 'net1', before: { mtuBytes: 9000 } };
+  const changed = simulate(planPod(desire([], both, { primary: net1, primaryRecord: ofNet1 }), both).steps, both);
+
+  it('is the one that gets back what it had', () => {
+    expect(planPod(desire([], changed, { primaryRecord: ofNet1 }), changed).steps).toEqual([set('net1', 9000)]);
+  });
+
+  it('loses the routes that it was given', () => {
+    const primary = { ...net1, routes: [{ to: '10.9.0.0/16' }] };
+    const routed = simulate(planPod(desire([], both, { primary, primaryRecord: ofNet1 }), both).steps, both);
+    expect(routed.pod?.routes).toHaveLength(1);
+    const plan = planPod(desire([], routed, { primaryRecord: ofNet1 }), routed);
+    expect(simulate(plan.steps, routed).pod?.routes).toEqual([]);
+  });
+
+  it('is written down before it gets a route, so that someone knows where to take it away', () => {
+    const primary = { interfaceName: 'net1', routes: [{ to: '10.9.0.0/16' }], sources };
+    const plan = planPod(desire([], both, { primary }), both);
+    expect(plan).toMatchObject({ steps: [], recordFirst: true, primary: { record: { interfaceName: 'net1' } } });
+  });
+
+  it('is recorded and changed only when the one before it is restored', () => {
+    const primary = { ...net1, interfaceName: 'eth0', mtuBytes: 1400 };
+    const first = planPod(desire([], changed, { primary, primaryRecord: ofNet1 }), changed);
+    expect(first).toMatchObject({ steps: [set('net1', 9000)], recordFirst: false, primary: { record: ofNet1 } });
+    const restored = simulate(first.steps, changed);
+    const second = planPod(desire([], restored, { primary, primaryRecord: ofNet1 }), restored);
+    const ofEth0 = { interfaceName: 'eth0', before: { mtuBytes: 1500 } };
+    expect(second).toMatchObject({ steps: [], recordFirst: true, primary: { record: ofEth0 } });
+    const third = planPod(desire([], restored, { primary, primaryRecord: ofEth0 }), restored);
+    expect(third.steps).toEqual([set('eth0', 1400)]);
+  });
+
+  it('has nothing to restore when it is gone', () => {
+    expect(planPod(desire([], world, { primaryRecord: ofNet1 }), world)).toMatchObject({
+      steps: [],
+      primary: undefined,
+    });
+    const primary = { ...net1, interfaceName: 'eth0', mtuBytes: 1400 };
+    const next = planPod(desire([], world, { primary, primaryRecord: ofNet1 }), world);
+    expect(next).toMatchObject({ recordFirst: true, primary: { record: { interfaceName: 'eth0' } } });
+  });
+});
+
+describe('the primary link of a pod that is not found', () => {
+  const nowhere: Observed = { node: world.node };
+  const record = { interfaceName: 'eth0', before: { mtuBytes: 1500 } };
+
+  it('is waited for, and keeps its record', () => {
+    const waiting = { state: 'Pending', reason: 'PodNotRunning' };
+    const plan = planPod(desire([], nowhere, { primary: asked, primaryRecord: record }), nowhere);
+    expect(plan).toMatchObject({ steps: [], recordFirst: false, primary: { ...waiting, record } });
+    expect(planPod(desire([], nowhere, { primaryRecord: record }), nowhere).primary).toMatchObject({ record });
+    expect(planPod(desire([], nowhere, { primary: asked }), nowhere).primary).toMatchObject(waiting);
+    expect(planPod(desire([], nowhere), nowhere).primary).toBeUndefined();
+  });
+});
+
+describe('IPv6 of the primary link', () => {
+  const disable = 'net.ipv6.conf.disable_ipv6';
+  const sysctls = [{ link: 'eth0', name: disable, value: '0' }];
+  const having = (address: string) => seen({}, { sysctls, addresses: [{ link: 2, address }] });
+  const wish = { interfaceName: 'eth0', sources };
+
+  it.each([
+    [{ ...wish, mtuBytes: 1279 }, /MTU under 1280 .* eth0, which has fd00::2\/64; ask for 1280 or more/],
+    [{ ...wish, mtuBytes: 1400, sysctls: { [disable]: '1' } }, /disable_ipv6 .* eth0, which has fd00::2\/64/],
+  ])('is not taken away with the addresses that the CNI plugin gave: %j', (primary, message) => {
+    const there = having('fd00::2/64');
+    const plan = planPod(desire([], there, { primary }), there);
+    expect(plan).toMatchObject({ steps: [], recordFirst: false, primary: { state: 'Failed', reason: 'LosesIpv6' } });
+    expect(plan.primary?.message).toMatch(message);
+    for (const none of [having('fe80::1/64'), having('10.0.0.2/24')]) {
+      expect(planPod(desire([], none, { primary }), none)).toMatchObject({ recordFirst: true });
+    }
+  });
+
+  it.each([
+    { ...wish, mtuBytes: 1280 },
+    { ...wish, mtuBytes: 1400, sysctls: { [disable]: '0' } },
+  ])('stays with %j', (primary) => {
+    const there = having('fd00::2/64');
+    expect(planPod(desire([], there, { primary }), there)).toMatchObject({ recordFirst: true });
+  });
+});
+
+it.each([
+  ['02', '2', true],
+  ['2', '2\t', true],
+  ['-1', '-01', true],
+  ['2', '3', false],
+  ['', '0', false],
+  ['abc', '0', false],
+])('takes %j and %j for the same number: %s', (a, b, same) => {
+  expect(isSameSetting(a, b)).toBe(same);
 });

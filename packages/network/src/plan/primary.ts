@@ -2,12 +2,12 @@
  * The pod's primary link, which the cluster's CNI plugin made and keeps. We change only what was asked for, and only after what was
  * there has been written down: a change whose original value a crash could lose is a change that cannot be taken back.
  */
-import type { PodNetworkSpec, PrimaryLinkState } from '@podloom/api';
+import type { PodNetworkSpec, PrimaryLinkRecord, PrimaryLinkState } from '@podloom/api';
 import type { PrimaryPlan } from './desired.ts';
-import type { ObservedNamespace } from './observed.ts';
+import type { ObservedLink, ObservedNamespace } from './observed.ts';
 import { planRoutes, podRoute } from './routes.ts';
 import type { LinkSettings, Step } from './step.ts';
-import { linkNamed } from './world.ts';
+import { addressesOf, isLinkLocal, linkNamed } from './world.ts';
 
 type Primary = NonNullable<PodNetworkSpec['primary']>;
 /** A state as one flat list, so that all of it is recorded, compared and restored by the same lines. */
@@ -15,8 +15,9 @@ type Flat = ReadonlyMap<string, string | number>;
 
 export interface PrimaryWish {
   readonly wanted: Primary | undefined;
-  readonly before: PrimaryLinkState | undefined;
-  readonly pod: ObservedNamespace;
+  readonly record: PrimaryLinkRecord | undefined;
+  /** Absent while the pod has no namespace. */
+  readonly pod: ObservedNamespace | undefined;
 }
 
 export interface PrimaryResult {
@@ -25,57 +26,89 @@ export interface PrimaryResult {
   readonly recordFirst: boolean;
 }
 
-const defaultName = 'eth0';
+/** The link that a record is of. Those that were written before links had names in them are of eth0. */
+export const recordedLink = (record: PrimaryLinkRecord | undefined): string => record?.interfaceName ?? 'eth0';
 
-export function planPrimary({ wanted, before, pod }: PrimaryWish): PrimaryResult | undefined {
-  const name = wanted?.interfaceName ?? defaultName;
+/** One link at a time: where another one is wanted than the recorded one, that one first gets back what it had. */
+export function planPrimary({ wanted, record, pod }: PrimaryWish): PrimaryResult | undefined {
+  const old = recordedLink(record);
+  const kept = record && recordOf(old, record.before);
+  if (!pod) {
+    const why = { reason: 'PodNotRunning', message: 'The pod has no namespace yet' };
+    if (!wanted && !kept) return undefined;
+    return { steps: [], recordFirst: false, plan: { record: kept, state: 'Pending', ...why } };
+  }
+
+  const isRecorded = wanted?.interfaceName === old;
+  if (!isRecorded) {
+    // A link that is gone took with it what could be restored.
+    const link = linkNamed(pod, old);
+    const restoring = link && planLink(link, { before: record?.before, isRecorded: true }, pod);
+    if (restoring && restoring.steps.length > 0) return restoring;
+    if (!wanted) return undefined;
+  }
+
+  const failed = (reason: string, message: string): PrimaryResult => ({
+    steps: [],
+    recordFirst: false,
+    plan: { record: isRecorded ? kept : undefined, state: 'Failed', reason, message },
+  });
+  const name = wanted.interfaceName;
   const link = linkNamed(pod, name);
-  const routes =
-    link &&
-    planRoutes({
-      in: 'pod',
-      link: name,
-      index: link.index,
-      wanted: (wanted?.routes ?? []).map(podRoute),
-      namespace: pod,
-    });
+  if (!link) {
+    return failed('PrimaryLinkMissing', `The pod has no link ${name}; name its primary link in interfaceName`);
+  }
+  const unreadable = [...flat(wanted).keys()].find((field) => !settingsOf(link, pod).has(field));
+  if (unreadable !== undefined) {
+    const message = `Link ${name} has no setting ${unreadable} that can be read on this node; take it out`;
+    return failed('SettingMissing', message);
+  }
+  const loss = ipv6Loss(wanted, link, pod);
+  if (loss !== undefined) return failed('LosesIpv6', loss);
+  return planLink(link, { wanted, before: isRecorded ? record?.before : undefined, isRecorded }, pod);
+}
+
+interface LinkWish {
+  readonly wanted?: Primary | undefined;
+  readonly before: PrimaryLinkState | undefined;
+  /** The record names this link: if it is changed now, someone will know which one to restore. */
+  readonly isRecorded: boolean;
+}
+
+function planLink(link: ObservedLink, { wanted, before, isRecorded }: LinkWish, pod: ObservedNamespace): PrimaryResult {
+  const { name, index } = link;
+  const routes = planRoutes({
+    in: 'pod',
+    link: name,
+    index,
+    wanted: (wanted?.routes ?? []).map(podRoute),
+    namespace: pod,
+  });
   const recorded = flat(before);
   const wishes = flat(wanted);
-  if (!wanted && recorded.size === 0 && !routes?.steps.length) return undefined;
-  if (!link) {
-    const message = `The pod has no link ${name}; name its primary link in interfaceName`;
-    return { steps: [], recordFirst: false, plan: { before, state: 'Failed', reason: 'PrimaryLinkMissing', message } };
-  }
-
-  const current = new Map<string, string | number>([
-    ['mtuBytes', link.mtuBytes],
-    ...(link.txQueueLength === undefined ? [] : ([['txQueueLength', link.txQueueLength]] as const)),
-    ...pod.sysctls.flatMap((entry) => (entry.link === name ? ([[entry.name, entry.value]] as const) : [])),
-  ]);
-  const unreadable = [...wishes.keys()].find((field) => !current.has(field));
-  if (unreadable !== undefined) {
-    const message = `Link ${name} has no setting ${unreadable} on this node; take it out`;
-    return { steps: [], recordFirst: false, plan: { before, state: 'Failed', reason: 'SettingMissing', message } };
-  }
-
-  const unrecorded = [...wishes.keys()].filter((field) => !recorded.has(field));
-  // What is back at its old value and asked for by nobody needs no record any more.
-  const kept = [...recorded].filter(([field, value]) => wishes.has(field) || current.get(field) !== value);
-  const record = new Map([...kept, ...unrecorded.map((field) => [field, current.get(field)!] as const)]);
+  const current = settingsOf(link, pod);
 
   const goal = new Map([...recorded, ...wishes]);
-  const differing = new Map([...goal].filter(([field, value]) => current.has(field) && current.get(field) !== value));
-  const recordFirst = unrecorded.some((field) => differing.has(field));
-  const steps = recordFirst ? [] : [...settingSteps(name, differing, current), ...(routes?.steps ?? [])];
-  const taken = routes?.taken[0];
+  const differing = new Map(
+    [...goal].filter(([field, value]) => current.has(field) && !isSameSetting(current.get(field)!, value)),
+  );
+  const unrecorded = [...wishes.keys()].filter((field) => !recorded.has(field));
+  // What is back at its old value and asked for by nobody needs no record any more. Before all is, a setting may be hidden by another.
+  const kept = [...recorded].filter(([field]) => wishes.has(field) || differing.size > 0);
+  const record = new Map([...kept, ...unrecorded.map((field) => [field, current.get(field)!] as const)]);
+
+  const changes = [...settingSteps(name, differing, current), ...routes.steps];
+  const recordFirst = unrecorded.some((field) => differing.has(field)) || (!isRecorded && changes.length > 0);
+  const steps = recordFirst ? [] : changes;
+  const [taken] = routes.taken;
   return {
     steps,
     recordFirst,
     plan: {
-      ...(record.size === 0 ? {} : { before: nested(record) }),
+      record: recordOf(name, record.size === 0 ? undefined : nested(record)),
       ...(wishes.size === 0 ? {} : { applied: nested(wishes) }),
       ...(taken === undefined
-        ? { state: steps.length === 0 && !recordFirst ? 'Attached' : 'Pending' }
+        ? { state: changes.length === 0 ? 'Attached' : 'Pending' }
         : {
             state: 'Failed',
             reason: 'RouteTaken',
@@ -85,13 +118,44 @@ export function planPrimary({ wanted, before, pod }: PrimaryWish): PrimaryResult
   };
 }
 
+const recordOf = (interfaceName: string, before: PrimaryLinkState | undefined): PrimaryLinkRecord => ({
+  interfaceName,
+  ...(before === undefined ? {} : { before }),
+});
+
+const settingsOf = ({ name, mtuBytes, txQueueLength }: ObservedLink, { sysctls }: ObservedNamespace): Flat =>
+  new Map<string, string | number>([
+    ['mtuBytes', mtuBytes],
+    ...(txQueueLength === undefined ? [] : ([['txQueueLength', txQueueLength]] as const)),
+    ...sysctls.flatMap((entry) => (entry.link === name ? ([[entry.name, entry.value]] as const) : [])),
+  ]);
+
+/** The kernel keeps the number, not its spelling: 02 is 2. */
+export const isSameSetting = (a: string | number, b: string | number): boolean =>
+  String(a) === String(b) || ([a, b].every((value) => /^\s*-?\d+\s*$/.test(String(value))) && Number(a) === Number(b));
+
+/** The least that IPv6 needs (RFC 8200): a link with less has no IPv6, and the kernel does not give back the addresses and routes that it had. */
+const leastIpv6Mtu = 1280;
+const disableIpv6 = 'net.ipv6.conf.disable_ipv6';
+
+function ipv6Loss({ mtuBytes, sysctls }: Primary, { name, index }: ObservedLink, pod: ObservedNamespace) {
+  const address = addressesOf(pod, index).find((one) => one.includes(':') && !isLinkLocal(one));
+  if (address === undefined) return undefined;
+  const takes = `takes IPv6 off ${name}, which has ${address}`;
+  if (mtuBytes !== undefined && mtuBytes < leastIpv6Mtu) {
+    return `An MTU under ${leastIpv6Mtu} ${takes}; ask for ${leastIpv6Mtu} or more`;
+  }
+  return isSameSetting(sysctls?.[disableIpv6] ?? 0, 0) ? undefined : `${disableIpv6} ${takes}; take it out`;
+}
+
 /** Sysctls that must be read before planning: those asked for and those to be restored. */
 export function sysctlsToObserve(
-  spec: Pick<PodNetworkSpec, 'primary'>,
-  before?: PrimaryLinkState,
+  { primary }: Pick<PodNetworkSpec, 'primary'>,
+  record?: PrimaryLinkRecord,
 ): { readonly link: string; readonly name: string }[] {
-  const names = new Set([...Object.keys(spec.primary?.sysctls ?? {}), ...Object.keys(before?.sysctls ?? {})]);
-  return [...names].map((name) => ({ link: spec.primary?.interfaceName ?? defaultName, name }));
+  const asked = Object.keys(primary?.sysctls ?? {}).map((name) => ({ link: primary!.interfaceName, name }));
+  const kept = Object.keys(record?.before?.sysctls ?? {}).map((name) => ({ link: recordedLink(record), name }));
+  return [...new Map([...asked, ...kept].map((one) => [`${one.link} ${one.name}`, one])).values()];
 }
 
 function settingSteps(link: string, goal: Flat, current: Flat): Step[] {

@@ -1,6 +1,6 @@
 /** What a PodNetwork says about itself: how far its agent is, whose objects it still holds, and whether it is empty. */
 import type { PodInterface, PodNetwork, PodNetworkSpec } from '@podloom/api';
-import { namingKey } from '@podloom/network';
+import { namingKey, recordedLink } from '@podloom/network';
 import { type SourceKey, sourceKey } from './sources.ts';
 
 /**
@@ -21,7 +21,7 @@ export const isClean = (network: PodNetwork): boolean =>
   asksForNothing(network.spec) && isObserved(network) && !holdsSomething(network);
 
 const holdsSomething = ({ status }: PodNetwork): boolean =>
-  (status?.interfaces ?? []).length > 0 || status?.primary?.before !== undefined;
+  (status?.interfaces ?? []).length > 0 || status?.primary !== undefined;
 
 export const specSources = ({ interfaces, primary }: Pick<PodNetworkSpec, 'interfaces' | 'primary'>): string[] => [
   ...new Set(
@@ -35,7 +35,8 @@ export const leavingOf = (network: PodNetwork): string[] =>
 /** Every object that has, or may still have, something in this pod. */
 export function holders(network: PodNetwork): SourceKey[] {
   const namespace = network.metadata.namespace ?? '';
-  const restoring = network.spec.primary === undefined && network.status?.primary?.before !== undefined;
+  const record = network.status?.primary;
+  const restoring = record !== undefined && network.spec.primary?.interfaceName !== recordedLink(record);
   const leaving = isObserved(network) && !restoring ? [] : leavingOf(network);
   const seen = (network.status?.interfaces ?? []).map(({ key }) => key.split('/').slice(0, 2).join('/'));
   return [...new Set([...specSources(network.spec), ...leaving, ...seen])].map((text) => {
