@@ -127,3 +127,13 @@ describe('a pod that the runtime does not know', () => {
     expect(world.node.link.get(hostName).index).toBe(index);
   });
 });
+
+describe('what cannot be done', () => {
+  it('is taken back as a whole', async () => {
+    await ask(1300, 'eth0', { sysctls: { 'net.ipv4.conf.rp_filter': 'abc' } });
+    const network = await world.settled(name, false);
+    expect(readyOf(network)?.reason).toBe('KernelRefused');
+    expect(network.status?.primary?.applied).toBeUndefined();
+    await eventually(() => expect(mtu()).toBe(1500));
+  });
+});

@@ -59,6 +59,6 @@ export type { Instruction, LinkSettings, Step } from './plan/step.ts';
 export { chooseNames, linkNames } from './plan/names.ts';
 export { planNode } from './plan/node.ts';
 export { planPod } from './plan/pod.ts';
-export { recordedLink, sysctlsToObserve } from './plan/primary.ts';
+export { isSameSetting, recordedLink, sysctlsToObserve } from './plan/primary.ts';
 export { undoOf } from './plan/undo.ts';
 export { configLine, primaryLine } from './report/line.ts';

@@ -1,5 +1,5 @@
 /**
- * Carries out a plan. When a step of an interface fails, what this run did for that interface is taken back and its later steps are left out;
+ * Carries out a plan. When a step of an interface, or of the primary link, fails, what this run did for it is taken back and its later steps are left out;
  * the others go on. A bridge that fails takes the interfaces along that were to be put on it.
  */
 import { type Step, undoOf } from '@podloom/network';
@@ -16,7 +16,7 @@ export interface Outcome {
 }
 
 /** What a step stands or falls with. */
-type Party = `key ${string}` | `bridge ${string}` | undefined;
+type Party = `key ${string}` | `bridge ${string}` | 'primary' | undefined;
 
 export function applySteps(steps: readonly Step[], namespaces: Namespaces, run = applyStep): Outcome {
   const failures = new Map<Party, unknown>();
@@ -81,8 +81,8 @@ export function applySteps(steps: readonly Step[], namespaces: Namespaces, run =
   const byKey = [...failures].flatMap(([party, error]) =>
     party?.startsWith('key ') ? [[party.slice(4), error] as const] : [],
   );
-  const ofBridges = [...failures].flatMap(([party, error]) => (party?.startsWith('bridge ') ? [error] : []));
-  return { failed: new Map(byKey), errors: [...errors, ...ofBridges], touched, routingTouched };
+  const others = [...failures].flatMap(([party, error]) => (party?.startsWith('key ') ? [] : [error]));
+  return { failed: new Map(byKey), errors: [...others, ...errors], touched, routingTouched };
 }
 
 /** Plans begin with them: what goes first is not in the way of what comes after. */
@@ -90,7 +90,8 @@ const isLeaving = (step: Step): step is DeleteLink => step.do === 'deleteLink' &
 
 function partyOf(step: Step): Party {
   if (step.key !== undefined) return `key ${step.key}`;
-  if (step.in === 'pod' || step.do === 'deleteLink') return undefined;
+  if (step.do === 'deleteLink') return undefined;
+  if (step.in === 'pod') return 'primary';
   const device = 'name' in step ? step.name : 'link' in step ? step.link : 'rule' in step ? step.rule.iif : undefined;
   return device === undefined ? undefined : `bridge ${device}`;
 }

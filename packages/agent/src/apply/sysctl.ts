@@ -1,6 +1,7 @@
 /** Settings of one link. Apart from their spelling there is one trap: in a container that is not privileged /proc/sys cannot be written. */
 import { existsSync, writeFileSync } from 'node:fs';
-import { type Netns, isNetlinkError } from '@podloom/netlink';
+import { type Netns, NetlinkError, isNetlinkError } from '@podloom/netlink';
+import { isSameSetting } from '@podloom/network';
 
 /** net.ipv4.conf.rp_filter of eth0 is net/ipv4/conf/eth0/rp_filter. */
 export function sysctlPath(name: string, link: string): string {
@@ -8,10 +9,21 @@ export function sysctlPath(name: string, link: string): string {
   return [...parts.slice(0, -1), link, ...parts.slice(-1)].join('/');
 }
 
+const EINVAL = 22;
+
 /** The node's settings without the container's read-only mount over them: as the chart mounts them, or through the node's first process. */
 const writable = ['/host/proc/sys', '/proc/1/root/proc/sys'];
 
+/** Refuses what the kernel keeps as something else (a time that it rounds): it would look changed by someone at each look. */
 export function setSysctl(netns: Netns, path: string, value: string): void {
+  write(netns, path, value);
+  const kept = netns.sysctl.get(path);
+  if (isSameSetting(kept, value)) return;
+  const kernelMessage = `the kernel keeps ${kept} instead of ${value}; ask for ${kept}`;
+  throw new NetlinkError(`sysctl.set ${path}`, EINVAL, { kernelMessage });
+}
+
+function write(netns: Netns, path: string, value: string): void {
   try {
     netns.sysctl.set(path, value);
   } catch (error) {
