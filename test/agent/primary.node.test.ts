@@ -136,4 +136,29 @@ describe('what cannot be done', () => {
     expect(network.status?.primary?.applied).toBeUndefined();
     await eventually(() => expect(mtu()).toBe(1500));
   });
+
+  it('does not keep the rest of the pod, where it is a setting that cannot be read', async () => {
+    const sysctls = { 'net.ipv6.conf.stable_secret': '2001:db8::1' };
+    await world.declare(name, {
+      interfaces: [podInterface(2)],
+      primary: { interfaceName: 'eth0', sysctls, sources: [] },
+    });
+    const network = await world.settled(name, false);
+    expect(readyOf(network)).toMatchObject({ reason: 'SettingMissing' });
+    expect(network.status?.interfaces).toMatchObject([{ state: 'Attached' }]);
+  });
+
+  it('shows on the PodNetwork also where not even looking works, and is tried again', async () => {
+    await agent.stop();
+    await world.declare(name, { interfaces: [podInterface(2)] });
+    {
+      using _ = vi.spyOn(world.node.rule, 'list').mockImplementation(() => {
+        throw new Error('The kernel does not say');
+      });
+      agent = world.startAgent();
+      const told = { status: 'False', reason: 'InternalError', message: 'The kernel does not say' };
+      await eventually(async () => expect(readyOf(await world.get(name))).toMatchObject(told));
+    }
+    await world.settled(name);
+  });
 });

@@ -71,6 +71,12 @@ describe('the primary link', () => {
     expect(plan(world, asked(world, wish), record).steps).toEqual([]);
   });
 
+  it('has no setting that cannot be read, and says so', () => {
+    using world = makeWorld();
+    const wish = { sysctls: { 'net.ipv6.conf.stable_secret': '2001:db8::1' } };
+    expect(plan(world, asked(world, wish)).primary).toMatchObject({ state: 'Failed', reason: 'SettingMissing' });
+  });
+
   it('keeps the IPv6 that the CNI plugin gave it', () => {
     using world = makeWorld();
     const pod = world.pods[0]!;

@@ -1,5 +1,5 @@
 /** Reads of a namespace that are the same on the node and in a pod. */
-import type { Address, Netns, Route as SeenRoute } from '@podloom/netlink';
+import { type Address, type Netns, type Route as SeenRoute, isNetlinkError } from '@podloom/netlink';
 import type { ObservedAddress, ObservedRoute, ObservedSysctl } from '@podloom/network';
 import { sysctlPath } from '../apply/sysctl.ts';
 
@@ -33,17 +33,16 @@ export function toObservedRoute({
 export const observeRoutes = (routes: readonly SeenRoute[]): ObservedRoute[] =>
   routes.flatMap((route) => toObservedRoute(route) ?? []);
 
-/** Settings that the link or the kernel does not have are left out. */
+/** Settings that the link or the kernel does not have, or that cannot be read before they are set (EIO of stable_secret), are left out. */
 export function observeSysctls(
   netns: Netns,
   wanted: readonly { readonly link: string; readonly name: string }[],
-  isMissing: (error: unknown) => boolean,
 ): ObservedSysctl[] {
   return wanted.flatMap(({ link, name }) => {
     try {
       return [{ link, name, value: netns.sysctl.get(sysctlPath(name, link)) }];
     } catch (error) {
-      if (isMissing(error)) return [];
+      if (isNetlinkError(error)) return [];
       throw error;
     }
   });

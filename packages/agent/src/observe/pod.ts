@@ -1,6 +1,6 @@
 /** The pod's namespace as the plan wants it. A pod has few links, so all of it is read each time. */
 import type { PodNetworkSpec, PrimaryLinkRecord } from '@podloom/api';
-import { type Netns, isNetlinkError } from '@podloom/netlink';
+import type { Netns } from '@podloom/netlink';
 import { type ObservedNamespace, emptyNamespace, routeProtocol, sysctlsToObserve } from '@podloom/network';
 import { toObservedLink } from './link.ts';
 import { observeRoutes, observeSysctls, toObservedAddress } from './namespace.ts';
@@ -22,6 +22,6 @@ export function observePod(netns: Netns, spec: ObservedSpec, record?: PrimaryLin
     links: netns.link.list({ details: true }).map(toObservedLink),
     addresses: netns.address.list().map(toObservedAddress),
     routes: observeRoutes(routes),
-    sysctls: observeSysctls(netns, sysctlsToObserve(spec, record), (error) => isNetlinkError(error, 'ENOENT')),
+    sysctls: observeSysctls(netns, sysctlsToObserve(spec, record)),
   };
 }

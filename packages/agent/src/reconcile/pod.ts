@@ -17,6 +17,7 @@ import {
   keyOf,
   retry,
   retryAfter,
+  setCondition,
 } from '@podloom/kube';
 import { type Netns, isNetlinkError } from '@podloom/netlink';
 import {
@@ -87,14 +88,14 @@ export function podNetworkReconciler(deps: PodDeps): Reconciler<PodNetwork> {
     let [process, pass] = await deps.pace.first(async () => {
       const found = await find();
       await turn();
-      return [found, attach(network, found, deps)] as const;
+      return [found, tryToAttach(network, found, deps)] as const;
     });
     for (let looks = 1; looks < mostLooks && (pass.recordFirst || pass.primaryChanged); looks += 1) {
       if (pass.recordFirst) {
         await deps.reporter.report(network, pass.status, signal);
         process = await find(); // writing took its time
       }
-      pass = attach(network, process, deps);
+      pass = tryToAttach(network, process, deps);
     }
     await deps.pace.calm(signal);
     await deps.reporter.report(network, pass.status, signal);
@@ -104,6 +105,27 @@ export function podNetworkReconciler(deps: PodDeps): Reconciler<PodNetwork> {
     const isWaiting = !process && (interfaces.length > 0 || primary !== undefined || pass.status.primary !== undefined);
     return isWaiting ? retryAfter(sandboxRetryMs, 'The pod has no sandbox yet') : done;
   };
+}
+
+/** What could not even be looked at shows on the PodNetwork, too, beside what was known of it. */
+function tryToAttach(network: PodNetwork, process: PodProcess | undefined, deps: PodDeps): Pass {
+  try {
+    return attach(network, process, deps);
+  } catch (error) {
+    deps.failed.add(keyOf(network));
+    const old = deps.reporter.current(network);
+    const { reason, message } = describeFailure(error);
+    const observedGeneration = network.metadata.generation ?? 0;
+    const ready = {
+      type: 'Ready',
+      status: 'False',
+      reason,
+      message: message.slice(0, 4_096),
+      observedGeneration,
+    } as const;
+    const status = { ...old, conditions: setCondition(old?.conditions, ready, deps.clock.now()) };
+    return { status, recordFirst: false, primaryChanged: false, error };
+  }
 }
 
 function attach(network: PodNetwork, process: PodProcess | undefined, deps: PodDeps): Pass {
