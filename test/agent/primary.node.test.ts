@@ -73,13 +73,17 @@ describe('a primary link that is not eth0', () => {
     expect(netns.route.list({ protocol: 149 })).toEqual([]);
   });
 
-  it('that is gone has nothing to give back', async () => {
-    await ask(2000, 'net1');
+  it.each([
+    ['net1', 'eth0', 1500],
+    ['eth0', 'net1', 9000],
+  ])('that is gone has nothing to give back, and nobody else gets it: %s', async (gone, other, theirs) => {
+    await ask(2000, gone);
     await world.settled(name);
-    world.runtime.netns(name).link.delete('net1');
+    world.runtime.netns(name).link.delete(gone);
     await eventually(async () => expect(readyOf(await world.get(name))?.reason).toBe('PrimaryLinkMissing'));
     await world.declare(name, {});
     await restored();
+    expect(mtu(other)).toBe(theirs);
   });
 
   it('gets its MTU back when the PodNetwork is deleted', async () => {
