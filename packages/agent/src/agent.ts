@@ -30,6 +30,7 @@ import { agentMetrics } from './metrics.ts';
 import { nodeView } from './observe/node.ts';
 import { tidyNode } from './reconcile/node.ts';
 import { pace } from './reconcile/pace.ts';
+import { patience } from './reconcile/patience.ts';
 import { type PodDeps, podNetworkReconciler, releasePod } from './reconcile/pod.ts';
 import { statusReporter } from './reconcile/reporter.ts';
 import { servedPods } from './reconcile/served.ts';
@@ -147,6 +148,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     reporter,
     pace: tempo,
     guard: driftGuard(settings.driftPolicy, clock),
+    patience: patience(clock),
     events,
     clock,
     ports,

@@ -30,6 +30,13 @@ function write(netns: Netns, path: string, value: string): void {
     const root = writable.find((place) => existsSync(`${place}/net`));
     if (!isNetlinkError(error, 'EROFS') || root === undefined) throw error;
     // Whose settings the file shows is decided by the thread that opens it, wherever the file was found.
-    netns.run<void>(() => writeFileSync(`${root}/${path}`, value, { flag: 'r+' }));
+    netns.run<void>(() => {
+      try {
+        writeFileSync(`${root}/${path}`, value, { flag: 'r+' });
+      } catch (cause) {
+        const { errno = -EINVAL } = cause as NodeJS.ErrnoException;
+        throw new NetlinkError(`sysctl.set ${path} to ${value}`, -errno);
+      }
+    });
   }
 }

@@ -37,6 +37,7 @@ import type { NodeView } from '../observe/node.ts';
 import { observePod, wantsRoutes } from '../observe/pod.ts';
 import { isLeaving } from './node.ts';
 import type { Pace } from './pace.ts';
+import type { Patience } from './patience.ts';
 import type { Reporter } from './reporter.ts';
 import type { ServedPod, ServedPods } from './served.ts';
 import { type Failure, statusOf } from './status.ts';
@@ -52,6 +53,7 @@ export interface PodDeps {
   readonly reporter: Reporter;
   readonly pace: Pace;
   readonly guard: DriftGuard;
+  readonly patience: Patience;
   readonly events: Pick<EventRecorder, 'warning'>;
   readonly clock: Clock;
   /** Names of node ends, so that news of a link leads to its PodNetwork. */
@@ -84,6 +86,9 @@ export function podNetworkReconciler(deps: PodDeps): Reconciler<PodNetwork> {
   const turn = turns();
   return async (network, { signal }): Promise<Result> => {
     const { podUid, interfaces, primary } = network.spec;
+    const [key, { generation }] = [keyOf(network), network.metadata];
+    const waitMs = deps.patience.leftMs(key, generation);
+    if (waitMs > 0) return retryAfter(waitMs, 'The kernel refused it a moment ago');
     const find = async () => deps.finder.known(podUid) ?? (await deps.finder.find(podUid));
     let [process, pass] = await deps.pace.first(async () => {
       const found = await find();
@@ -99,7 +104,11 @@ export function podNetworkReconciler(deps: PodDeps): Reconciler<PodNetwork> {
     }
     await deps.pace.calm(signal);
     await deps.reporter.report(network, pass.status, signal);
-    if (pass.error !== undefined) return retry(toRetry(pass.error));
+    if (pass.error !== undefined) {
+      deps.patience.failed(key, generation);
+      return retry(toRetry(pass.error));
+    }
+    deps.patience.forget(key);
     if (pass.retryAfterMs !== undefined) return retryAfter(pass.retryAfterMs, 'A link is changed again and again');
     if (pass.recordFirst) return retryAfter(sandboxRetryMs, 'The primary link is not recorded yet');
     const isWaiting = !process && (interfaces.length > 0 || primary !== undefined || pass.status.primary !== undefined);
@@ -298,6 +307,7 @@ export function releasePod(deps: PodDeps, remembered: Map<ObjectKey, PrimaryLink
     }
     deps.served.close(key);
     deps.failed.delete(key);
+    deps.patience.forget(key);
     deps.guard.forget(key);
     remembered.delete(key);
     for (const [port, owner] of deps.ports) if (owner === key) deps.ports.delete(port);

@@ -4,6 +4,7 @@ import type { Netns } from '@podloom/netlink';
 import { expect, it, vi } from 'vitest';
 import { type DriftGuard, driftGuard } from '../drift/judge.ts';
 import { makeWorld } from '../testing/world.ts';
+import { patience } from './patience.ts';
 import { type PodDeps, releasePod } from './pod.ts';
 
 it('gives the primary link back, tries again where it could not, and forgets the pod only then', async () => {
@@ -21,6 +22,7 @@ it('gives the primary link back, tries again where it could not, and forgets the
     failed: new Set(),
     ports: new Map(),
     tidy: () => undefined,
+    patience: patience(manualClock()),
     guard: { ...guard, forget: (one) => void forgotten.push(one) } satisfies DriftGuard,
   } as unknown as PodDeps;
   const said: unknown[] = [];

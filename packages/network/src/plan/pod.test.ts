@@ -259,7 +259,7 @@ describe('planPod', () => {
     );
     const plan = planPod(desire([wish({ routes: [{ to: '0.0.0.0/0', via: '192.168.100.1' }] })], world), world);
     expect(plan.interfaces).toMatchObject([{ state: 'Failed', reason: 'RouteTaken' }]);
-    expect(simulate(plan.steps, world).pod?.routes).toEqual(world.pod?.routes);
+    expect(plan.steps).toEqual([]);
   });
 
   it('shows what is being removed', () => {

@@ -8,6 +8,7 @@ import type { Observed, ObservedLink, ObservedNamespace } from './observed.ts';
 import { planPrimary } from './primary.ts';
 import type { Problem } from './problem.ts';
 import type { Step } from './step.ts';
+import { routeTaken } from './routes.ts';
 import { type VethWish, macHolder, planVeth, vethFacts, vethRoutes } from './veth.ts';
 import { canonicalAddress, linkNamed } from './world.ts';
 
@@ -85,11 +86,10 @@ function considerInterface(
   const { node, pod } = observed;
   const wish: VethWish = { interface: wanted, bridge, names, mark, node, pod, ends, facts };
 
-  const problem = bridgeProblem(bridge, node) ?? nameProblem(wish) ?? macProblem(wish);
+  const problem = bridgeProblem(bridge, node) ?? nameProblem(wish) ?? macProblem(wish) ?? routeProblem(wish);
   if (problem) return failed(problem);
 
   const steps = planVeth(wish);
-  const [taken] = vethRoutes(wish).taken;
   return {
     wish,
     steps,
@@ -101,13 +101,7 @@ function considerInterface(
       mtuBytes: facts.mtuBytes,
       addresses: wanted.addresses.map(canonicalAddress),
       bridgeDevice: bridge.device,
-      ...(taken
-        ? {
-            state: 'Failed',
-            reason: 'RouteTaken',
-            message: `The pod has another route to ${taken.to} with metric ${taken.metric}; choose another metric`,
-          }
-        : { state: steps.length === 0 ? 'Attached' : 'Pending' }),
+      state: steps.length === 0 ? 'Attached' : 'Pending',
     },
   };
 }
@@ -133,6 +127,11 @@ function macProblem(wish: VethWish): Problem | undefined {
   return (
     holder && { reason: 'MacTaken', message: `${facts.podMac} belongs to the port ${holder.name} of the same bridge` }
   );
+}
+
+function routeProblem(wish: VethWish): Problem | undefined {
+  const [taken] = vethRoutes(wish).taken;
+  return taken && routeTaken(taken);
 }
 
 const remove = (where: 'node' | 'pod', link: ObservedLink): Step => ({

@@ -5,7 +5,7 @@
 import type { PodNetworkSpec, PrimaryLinkRecord, PrimaryLinkState } from '@podloom/api';
 import type { PrimaryPlan } from './desired.ts';
 import type { ObservedLink, ObservedNamespace } from './observed.ts';
-import { planRoutes, podRoute } from './routes.ts';
+import { planRoutes, podRoute, routeTaken } from './routes.ts';
 import type { LinkSettings, Step } from './step.ts';
 import { addressesOf, isLinkLocal, linkNamed } from './world.ts';
 
@@ -99,21 +99,17 @@ function planLink(link: ObservedLink, { wanted, before, isRecorded }: LinkWish, 
 
   const changes = [...settingSteps(name, differing, current), ...routes.steps];
   const recordFirst = unrecorded.some((field) => differing.has(field)) || (!isRecorded && changes.length > 0);
-  const steps = recordFirst ? [] : changes;
   const [taken] = routes.taken;
+  const steps = recordFirst || taken ? [] : changes;
   return {
     steps,
-    recordFirst,
+    recordFirst: recordFirst && !taken,
     plan: {
       record: recordOf(name, record.size === 0 ? undefined : nested(record)),
       ...(wishes.size === 0 ? {} : { applied: nested(wishes) }),
       ...(taken === undefined
         ? { state: changes.length === 0 ? 'Attached' : 'Pending' }
-        : {
-            state: 'Failed',
-            reason: 'RouteTaken',
-            message: `The pod has another route to ${taken.to} with metric ${taken.metric}`,
-          }),
+        : { state: 'Failed', ...routeTaken(taken) }),
     },
   };
 }

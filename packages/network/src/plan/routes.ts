@@ -2,6 +2,7 @@
 import { type PodInterface, formatIp, parseIp } from '@podloom/api';
 import { routeProtocol } from './mark.ts';
 import type { ObservedNamespace, ObservedRoute, Route, Where } from './observed.ts';
+import type { Problem } from './problem.ts';
 import type { Step } from './step.ts';
 import { rangeOf } from './world.ts';
 
@@ -46,6 +47,11 @@ export interface RoutePlan {
   /** Wanted, but someone else has a route there. */
   readonly taken: readonly Route[];
 }
+
+export const routeTaken = ({ to, metric }: Route): Problem => ({
+  reason: 'RouteTaken',
+  message: `The pod has another route to ${to} with metric ${metric}; choose another metric`,
+});
 
 export function planRoutes({ wanted, namespace, index, ...at }: RouteWish): RoutePlan {
   const isMine = (route: ObservedRoute): boolean =>
