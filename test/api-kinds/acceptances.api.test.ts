@@ -94,7 +94,7 @@ const attachments: readonly Case[] = [
   ['the first address where there is no gateway', podConfig({ gateway: 'None', addresses: ['192.168.100.1'] })],
   ['a static address in an exclusion', podConfig({ exclude: ['192.168.100.0/28'], addresses: ['192.168.100.5'] })],
   ['routes', podConfig({ routes: [{ to: '0.0.0.0/0', via: '192.168.100.1', metric: 500 }, { to: '10.9.0.0/16' }] })],
-  ['the smallest MTU', podConfig({ mtu: 68 })],
+  ['the smallest MTU', podConfig({ mtu: 1280 })],
   ['the largest MTU', podConfig({ mtu: 65535 })],
   ['a MAC address in capitals', podConfig({ hardwareAddr: '02:AB:CD:EF:00:01' })],
   ['a VLAN', podConfig({ linkType: 'vlan', parent: 'eth1', vlanID: 4094 })],

@@ -187,15 +187,14 @@ const links: readonly Case[] = [
   ['a bridge with a NUL', podConfig({ master: 'br\0' }), `${attachment}.master`, linkNameText],
   ['a bridge called ..', podConfig({ master: '..' }), `${attachment}.master`, linkNameText],
   ['a parent called .', podConfig({ parent: '.' }), `${attachment}.parent`, linkNameText],
-  ['an MTU below that of IPv4', podConfig({ mtu: 67 }), `${attachment}.mtu`, 'should be greater than or equal to 68'],
+  [
+    'an MTU below that of IPv6',
+    podConfig({ mtu: 1279 }),
+    `${attachment}.mtu`,
+    'should be greater than or equal to 1280',
+  ],
   ['an MTU beyond all links', podConfig({ mtu: 65536 }), `${attachment}.mtu`, 'should be less than or equal to 65535'],
   ['an MTU that is text', podConfig({ mtu: '1500' }), `${attachment}.mtu`, 'must be of type integer'],
-  [
-    'an MTU too small for IPv6',
-    podConfig({ cidr: 'fd00::/64', mtu: 1279 }),
-    `${attachment}.mtu`,
-    'an MTU of at least 1280',
-  ],
   [
     'an unknown link type',
     podConfig({ linkType: 'carrier-pigeon' }),
@@ -284,6 +283,7 @@ const otherKinds: readonly Case[] = [
     'should be less than or equal to 65535',
   ],
   ['a Bridge with a name over 15 bytes', bridge({ name: 'a-bridge-too-far' }), 'spec.name', 'Too long'],
+  ['a Bridge below the MTU of IPv6', bridge({ mtu: 1279 }), 'spec.mtu', 'should be greater than or equal to 1280'],
   ['a Bridge with a bad range', bridge({ cidr: '10.0.0.0/8/8' }), 'spec.cidr', rangeText],
   [
     'a Bridge with a gateway elsewhere',

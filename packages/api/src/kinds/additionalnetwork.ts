@@ -1,7 +1,7 @@
 /** AdditionalNetwork: one network for the pods that a selector chooses; an attachment that needs no label named after its object. */
 import * as z from 'zod';
 import { defineKind, type ObjectOf } from '../kind.ts';
-import { addressRules, addressShape, linkRules, linkShape, mtuRule } from '../schema/attachment.ts';
+import { addressRules, addressShape, linkRules, linkShape } from '../schema/attachment.ts';
 import {
   ageColumn,
   alias,
@@ -9,7 +9,7 @@ import {
   labelSelector,
   linkName,
   macAddress,
-  mtu,
+  networkMtu,
   observedGeneration,
   readyColumn,
   selectedPods,
@@ -22,7 +22,7 @@ const networkShape = z.object({
   name: linkName('The link is called exactly this in every pod.').optional(),
   ...linkShape,
   bridge: linkName('Bridge on the node that the link is put on. Made when it is not there.').optional(),
-  mtuBytes: mtu('MTU of the link in bytes. Left out, the kernel decides.').optional(),
+  mtuBytes: networkMtu('MTU of the link in bytes. Left out, the kernel decides.').optional(),
   macAddress: macAddress(
     'MAC address of the link in the pod, unicast. Left out, it is derived from network and address. For objects that select one pod.',
   ).optional(),
@@ -40,7 +40,6 @@ const spec = ruled(
   },
   ...addressRules<NetworkValue>(),
   ...linkRules<NetworkValue>(),
-  mtuRule<NetworkValue>('mtuBytes', ({ mtuBytes }) => mtuBytes),
 ).describe('The link and the pods that get it.');
 
 const status = z

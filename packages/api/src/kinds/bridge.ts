@@ -1,14 +1,14 @@
 /** Bridge: a switch on the nodes as an object of its own, for networks that outlive the pods on them. */
 import * as z from 'zod';
 import { defineKind, type ObjectOf } from '../kind.ts';
-import { mtuRule, rangeRules, rangeShape } from '../schema/attachment.ts';
+import { rangeRules, rangeShape } from '../schema/attachment.ts';
 import {
   ageColumn,
   conditions,
   interfaceAddress,
   linkName,
   listMap,
-  mtu,
+  networkMtu,
   observedGeneration,
   phase,
   readyColumn,
@@ -21,15 +21,13 @@ const bridgeShape = z.object({
     'Name of the bridge. It is also the name of the device on the nodes, unless an older namespace has that name; status shows which.',
   ),
   ...rangeShape,
-  mtu: mtu('MTU of the bridge in bytes. Left out, the kernel decides.').optional(),
+  mtu: networkMtu('MTU of the bridge in bytes. Left out, the kernel decides.').optional(),
 });
 type BridgeValue = z.output<typeof bridgeShape>;
 
-const spec = ruled(
-  bridgeShape,
-  ...rangeRules<BridgeValue>(),
-  mtuRule<BridgeValue>('mtu', ({ mtu }) => mtu),
-).describe('The bridge as it is to be on every node that needs it.');
+const spec = ruled(bridgeShape, ...rangeRules<BridgeValue>()).describe(
+  'The bridge as it is to be on every node that needs it.',
+);
 
 const status = z
   .object({

@@ -1,7 +1,7 @@
 /** PodConfig: networks for running pods, as the podconfig-operator has it. Upstream manifests stay valid; what is more is optional. */
 import * as z from 'zod';
 import { defineKind, type ObjectOf } from '../kind.ts';
-import { addressRules, addressShape, linkRules, mtuRule, upstreamLinkShape } from '../schema/attachment.ts';
+import { addressRules, addressShape, linkRules, upstreamLinkShape } from '../schema/attachment.ts';
 import {
   ageColumn,
   conditions,
@@ -25,12 +25,9 @@ const attachmentShape = z.object({
 });
 type AttachmentValue = z.output<typeof attachmentShape>;
 
-const attachment = ruled(
-  attachmentShape,
-  ...addressRules<AttachmentValue>(),
-  ...linkRules<AttachmentValue>(),
-  mtuRule<AttachmentValue>('mtu', ({ mtu }) => mtu),
-).describe('One link that every selected pod gets.');
+const attachment = ruled(attachmentShape, ...addressRules<AttachmentValue>(), ...linkRules<AttachmentValue>()).describe(
+  'One link that every selected pod gets.',
+);
 
 const spec = z
   .object({

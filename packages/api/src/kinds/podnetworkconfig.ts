@@ -1,7 +1,7 @@
 /** PodNetworkConfig: additional networks and the primary MTU, as the pod-network-operator has it. */
 import * as z from 'zod';
 import { defineKind, type ObjectOf } from '../kind.ts';
-import { addressRules, addressShape, linkRules, mtuRule, upstreamLinkShape } from '../schema/attachment.ts';
+import { addressRules, addressShape, linkRules, upstreamLinkShape } from '../schema/attachment.ts';
 import {
   ageColumn,
   conditions,
@@ -26,12 +26,9 @@ const networkShape = z.object({
 });
 type NetworkValue = z.output<typeof networkShape>;
 
-const additionalNetwork = ruled(
-  networkShape,
-  ...addressRules<NetworkValue>(),
-  ...linkRules<NetworkValue>(),
-  mtuRule<NetworkValue>('mtu', ({ mtu }) => mtu),
-).describe('One link that every selected pod gets.');
+const additionalNetwork = ruled(networkShape, ...addressRules<NetworkValue>(), ...linkRules<NetworkValue>()).describe(
+  'One link that every selected pod gets.',
+);
 
 const spec = ruled(
   z.object({

@@ -3,7 +3,7 @@
  * `mtu` and `hardwareAddr`, our own kinds have units in their names), so the shared part is a shape with its rules.
  */
 import * as z from 'zod';
-import { alias, cidr, ip, linkName, linkType, macAddress, mtu, networkCidr, route } from './fields.ts';
+import { alias, cidr, ip, linkName, linkType, macAddress, networkCidr, networkMtu, route } from './fields.ts';
 import { cidrContains, isCidr, isIp, parseCidr, parseIp } from './ip.ts';
 import { ruled, type Rule } from './rule.ts';
 
@@ -67,7 +67,7 @@ export const upstreamLinkShape = {
   master: linkName(
     'Bridge on the node that the link is put on. Made when it is not there, removed when nobody uses it any more.',
   ).optional(),
-  mtu: mtu('MTU of the link in bytes. Left out, the kernel decides.').optional(),
+  mtu: networkMtu('MTU of the link in bytes. Left out, the kernel decides.').optional(),
   hardwareAddr: macAddress(
     'MAC address of the link in the pod, unicast. Left out, it is derived from network and address. For objects that select one pod.',
   ).optional(),
@@ -217,16 +217,4 @@ export function linkRules<T extends Linked>(): readonly Rule<T>[] {
       fieldPath: '.vlanID',
     },
   ];
-}
-
-/** IPv6 needs links of at least 1280 bytes (RFC 8200 section 5); the kernel silently drops the addresses of a smaller one. */
-export function mtuRule<T extends Ranged>(field: 'mtu' | 'mtuBytes', mtuOf: (value: T) => number | undefined): Rule<T> {
-  return {
-    cel: `!has(self.${field}) || self.${field} >= 1280 || !${celRanges}.exists(c, isCIDR(c) && cidr(c).ip().family() == 6)`,
-    holds: (value) =>
-      (mtuOf(value) ?? 1280) >= 1280 ||
-      !rangesOf(value).some((range) => isCidr(range) && parseCidr(range).family === 6),
-    message: 'a network with an IPv6 range needs an MTU of at least 1280 bytes',
-    fieldPath: `.${field}`,
-  };
 }

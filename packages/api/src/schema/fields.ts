@@ -130,6 +130,12 @@ export const ip = (description: string) =>
 /** 68 is the least that IPv4 allows (RFC 791); 65535 the most that the kernel's links take. */
 export const mtu = (description: string) => z.int().min(68).max(65535).describe(description);
 
+/**
+ * Of bridges and what is put on them. The kernel takes IPv6 off a link below 1280 bytes (RFC 8200 section 5), and a bridge takes the smallest MTU of
+ * its ports: one pod with less would take the IPv6 gateway from all others.
+ */
+export const networkMtu = (description: string) => z.int().min(1280).max(65535).describe(description);
+
 export const macAddress = (description: string) =>
   ruled(z.string().max(17), {
     cel: `self.matches('^[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}$') && self.matches('^[0-9a-fA-F][02468aceACE]') && self != '00:00:00:00:00:00'`,
