@@ -130,6 +130,30 @@ describe('a pod', () => {
     await remove(...pods);
   });
 
+  it("has its bridge follow when an MTU is asked for and when it is not any more, and calls that nobody else's", async () => {
+    agent = world.startAgent({ driftPolicy: 'report' });
+    const [{ name }, other] = [await attached(2), await attached(3)];
+    const { bridge } = podInterface(2);
+    const mtuBytes = 1400;
+    const mtuOf = (): number | undefined => world.node.link.get('pcbr0').mtu;
+    for (const [pod, host] of [
+      [name, 2],
+      [other.name, 3],
+    ] as const) {
+      await world.declare(pod, { interfaces: [podInterface(host, { bridge: { ...bridge!, mtuBytes } })] });
+      await world.settled(pod);
+    }
+    await eventually(() => expect(mtuOf()).toBe(mtuBytes));
+    await world.declare(name, { interfaces: [podInterface(2, { mtuBytes: 9000 })] });
+    await world.settled(name);
+    await world.declare(other.name, { interfaces: [podInterface(3, { mtuBytes: 9000 })] });
+    await world.settled(other.name);
+    await eventually(() => expect(mtuOf()).toBe(9000));
+    expect(await toldOn(name, 'Drift')).toEqual([]);
+    await remove(other.name);
+    await remove(name);
+  });
+
   it('keeps its links and names when its container restarts', async () => {
     agent = world.startAgent();
     const { name, pid, network } = await attached(2);

@@ -1,6 +1,7 @@
 /** Plans against the real kernel: carried out they are fixed points, whatever came in between, and leave alone what is not ours. */
-import { Unavailable } from '@podloom/api';
+import { type PodNetwork, Unavailable } from '@podloom/api';
 import { deriveMac, leavingGroup, linkGroup } from '@podloom/network';
+import type { Netns } from '@podloom/netlink';
 import { describe, expect, it, vi } from 'vitest';
 import { type Served, type World, dump, look, makeWorld, plan, serve, tool } from '../testing/world.ts';
 import { podInterface, podSpec } from '../testing/specs.ts';
@@ -41,6 +42,13 @@ function detach(world: World, served: Served): void {
   world.view.touchAll();
   tidyNode([], { netns: world.node, view: world.view, log: silentLog });
 }
+
+const networkOf = ({ spec }: Served): PodNetwork => ({
+  apiVersion: 'podnetwork.opdev.io/v1alpha1',
+  kind: 'PodNetwork',
+  metadata: { name: spec.podUid, namespace: 'cnf-test' },
+  spec,
+});
 
 const isBridge = (name: string): boolean => name === 'pcbr0';
 
@@ -311,7 +319,142 @@ describe('the port filter', () => {
   });
 });
 
+/** With another list of interfaces. */
+const changed = (served: Served, ...interfaces: Served['spec']['interfaces']): Served => ({
+  ...served,
+  spec: { ...served.spec, interfaces },
+});
+const mtuOf = (world: World, device: string): number | undefined => world.node.link.get(device).mtu;
+const linkLocals = (netns: Netns, link: string): string[] =>
+  netns.address
+    .list({ link: netns.link.indexOf(link) })
+    .map(({ prefix }) => prefix)
+    .filter((prefix) => prefix.startsWith('fe80'));
+
+describe('what the kernel does by itself', () => {
+  it('is part of the plan where the last IPv4 address goes, and all IPv4 routes with it', () => {
+    using world = makeWorld();
+    const served = rich(world);
+    const [first, second] = served.spec.interfaces;
+    serve(world, served);
+    for (const addresses of [['192.168.100.7/24', 'fd00:100::2/64'], ['192.168.100.7/24', '192.168.100.8/24'], []]) {
+      const routes = addresses.length === 0 ? [{ to: '203.0.113.0/24' }] : first!.routes.slice(0, 1);
+      const moved = changed(served, { ...first!, addresses, routes }, second!);
+      expect(serve(world, moved)).toMatchObject({ failed: new Map(), errors: [] });
+      expect(plan(world, moved).steps).toEqual([]);
+      expect(look(world, moved).pod?.routes.filter(({ to }) => to === '203.0.113.0/24')).toHaveLength(1);
+    }
+  });
+
+  it('is part of the plan where the only gateway of a bridge moves', () => {
+    using world = makeWorld();
+    const [a] = two(world);
+    const bridge = { ...podInterface(2).bridge!, gateways: ['192.168.100.1/24'] };
+    serve(world, changed(a, podInterface(2, { bridge, addresses: ['192.168.100.2/24'] })));
+    const gateways = ['192.168.100.254/24'];
+    const moved = changed(a, podInterface(2, { bridge: { ...bridge, gateways }, addresses: ['192.168.100.2/24'] }));
+    const tidy = (): void => tidyNode([networkOf(moved)], { netns: world.node, view: world.view, log: silentLog });
+    world.view.touchAll();
+    tidy();
+    world.view.touchAll();
+    const { addresses, routes } = world.view.current();
+    expect(addresses.map(({ address }) => address)).toEqual(gateways);
+    expect(routes.filter(({ type }) => type === 'unicast')).toMatchObject([{ to: '192.168.100.0/24' }]);
+    serve(world, moved);
+    expect(plan(world, moved).steps).toEqual([]);
+  });
+
+  it('does not move a bridge from the MTU that was asked for, whatever its ports have', () => {
+    for (const asked of [1400, 1500]) {
+      using world = makeWorld(2);
+      const bridge = { ...podInterface(2).bridge!, mtuBytes: asked };
+      const [a, b] = two(world);
+      const [large, small] = [
+        changed(a, podInterface(2, { bridge, mtuBytes: 9000 })),
+        changed(b, podInterface(3, { bridge, mtuBytes: 1300 })),
+      ];
+      for (const served of [large, small]) {
+        serve(world, served);
+        expect(mtuOf(world, 'pcbr0')).toBe(asked);
+        expect(plan(world, served).steps).toEqual([]);
+      }
+      serve(world, changed(small));
+      expect(mtuOf(world, 'pcbr0')).toBe(asked);
+    }
+  });
+
+  it('is made up for where nobody asks for the MTU of a bridge any more', () => {
+    using world = makeWorld(2);
+    const [a, b] = two(world);
+    const bridge = { ...podInterface(2).bridge!, mtuBytes: 1400 };
+    serve(world, changed(a, podInterface(2, { bridge, mtuBytes: 9000 })));
+    const unasked = changed(a, podInterface(2, { mtuBytes: 9000 }));
+    const tidy = (...all: Served[]): void => {
+      world.view.touchAll();
+      tidyNode(all.map(networkOf), { netns: world.node, view: world.view, log: silentLog });
+    };
+    serve(world, unasked);
+    tidy(unasked);
+    expect(mtuOf(world, 'pcbr0')).toBe(9000);
+    serve(world, b);
+    expect(mtuOf(world, 'pcbr0')).toBe(1500);
+    expect([plan(world, unasked).steps, plan(world, b).steps]).toEqual([[], []]);
+    serve(world, changed(b));
+    tidy(unasked);
+    expect(mtuOf(world, 'pcbr0')).toBe(9000);
+  });
+
+  it('does not leave a pod with the fe80:: address of a MAC that it had', () => {
+    using world = makeWorld(2);
+    const [a, b] = two(world);
+    serve(world, a);
+    serve(world, b);
+    expect(reaches(world, 0, 'fd00:100::3')).toBe(true);
+    const [before] = linkLocals(world.pods[0]!, 'pc011');
+    const moved = changed(a, podInterface(7));
+    serve(world, moved);
+    const after = linkLocals(world.pods[0]!, 'pc011');
+    expect(after).toHaveLength(1);
+    expect(after).not.toContain(before);
+    expect(plan(world, moved).steps).toEqual([]);
+    const [other] = linkLocals(world.pods[1]!, 'pc012');
+    expect(reaches(world, 0, `${other!.split('/')[0]}%pc011`)).toBe(true);
+  });
+});
+
 describe('a step that fails', () => {
+  it('leaves a link that works as it was', async () => {
+    using world = makeWorld();
+    const served = rich(world);
+    const [first, second] = served.spec.interfaces;
+    const working = changed(served, { ...first!, addresses: [...first!.addresses, '192.168.100.3/24'] }, second!);
+    serve(world, working);
+    const before = fingerprintOf(look(world, working));
+    const own = await vi.waitFor(() => {
+      const addresses = linkLocals(world.pods[0]!, 'pc011');
+      expect(addresses).toHaveLength(1); // the kernel makes it when the carrier is there
+      return addresses;
+    }, 60_000);
+    const unreachable = { to: '198.18.0.0/16', via: '198.51.100.1' };
+    const bridge = { name: 'pcbr2', device: 'pcbr2', gateways: ['192.168.102.1/24'], home: 'node' as const };
+    const changes = [
+      { addresses: ['192.168.100.7/24'] },
+      { addresses: ['192.168.100.3/24', 'fd00:100::2/64'] },
+      { addresses: [], macAddress: '02:00:00:00:00:bb', mtuBytes: 9000, alias: 'other' },
+    ];
+    for (const change of changes) {
+      const outcome = serve(world, changed(working, { ...first!, ...change, routes: [unreachable] }, second!));
+      expect([...outcome.failed.keys()]).toEqual(['PodConfig/nets/0']);
+      expect(outcome.errors).toEqual([]);
+      expect({ change, state: fingerprintOf(look(world, working)) }).toEqual({ change, state: before });
+      expect(linkLocals(world.pods[0]!, 'pc011')).toEqual(own);
+      expect(plan(world, working).steps).toEqual([]);
+    }
+    const outcome = serve(world, changed(working, { ...first!, bridge, routes: [unreachable] }, second!));
+    expect([...outcome.failed.keys()]).toEqual(['PodConfig/nets/0']);
+    expect(plan(world, working).steps).toEqual([]);
+  });
+
   it('takes its own interface back and lets the other go on', () => {
     using world = makeWorld();
     const served = rich(world);

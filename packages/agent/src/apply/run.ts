@@ -47,9 +47,8 @@ export function applySteps(steps: readonly Step[], namespaces: Namespaces, run =
     }
   }
   function takeBack(party: Party): void {
-    for (const step of done.filter((one) => partyOf(one) === party).toReversed()) {
-      const undo = undoOf(step);
-      if (!undo) continue;
+    const mine = done.filter((one) => partyOf(one) === party);
+    for (const undo of mine.toReversed().flatMap(undoOf)) {
       try {
         attempt(undo);
       } catch (error) {

@@ -23,9 +23,9 @@ type Apply<K extends Step['do']> = (here: Netns, step: Extract<Step, { do: K }>,
 const oneQueue = { numTxQueues: 1, numRxQueues: 1 };
 
 const apply: { readonly [K in Step['do']]: Apply<K> } = {
-  createBridge(here, { name, mac, mtuBytes, group }) {
+  createBridge(here, { name, mac, group }) {
     const data = { mcastSnooping: false, stpState: 0, forwardDelay: 0 };
-    here.link.add({ kind: 'bridge', name, address: mac, mtu: mtuBytes, group, data });
+    here.link.add({ kind: 'bridge', name, address: mac, group, data });
   },
   createVeth(here, { name, mac, mtuBytes, group, master, peer }, all) {
     here.link.add({

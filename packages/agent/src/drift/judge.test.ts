@@ -16,6 +16,7 @@ const [{ key: interfaceKey } = { key: '' }] = network.spec.interfaces;
 const step: Step = { do: 'setLink', in: 'pod', key: interfaceKey, link: 'pc07', set: { up: true } };
 const attached: PodNetworkStatus = { observedGeneration: 2, interfaces: [{ key: interfaceKey, state: 'Attached' }] };
 const always: DriftGuard = { policy: 'repair', mayRepair: () => true, forget: () => undefined };
+const mtu = (link: string): Step => ({ do: 'setLink', in: 'node', link, set: { mtuBytes: 1400 } });
 const judge = (old: PodNetworkStatus | undefined, guard = always, steps: Step[] = [step]) =>
   driftIn({ key, network, old, steps, guard });
 
@@ -31,6 +32,15 @@ describe('driftIn', () => {
     ['failed before', { ...attached, interfaces: [{ key: interfaceKey, state: 'Failed', reason: 'NameTaken' }] }],
   ])('is none where the interface %s', (_, old) => {
     expect(judge(old)).toBeUndefined();
+  });
+
+  it('is none where a bridge has another MTU, as it has by itself after its ports', () => {
+    const ready: PodNetworkStatus = {
+      ...attached,
+      conditions: [{ type: 'Ready', status: 'True', reason: 'Attached', message: '', lastTransitionTime: '' }],
+    };
+    expect(judge(ready, always, [mtu('pcbr0')])).toBeUndefined();
+    expect(judge(ready, always, [mtu('hpc07')])).toMatchObject({ hold: false });
   });
 
   it('is none without steps', () => {

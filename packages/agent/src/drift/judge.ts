@@ -52,6 +52,13 @@ export interface DriftInput {
 
 const wasHeld = (reason: string | undefined): boolean => reason === 'Drift' || reason === 'Contested';
 
+/** The MTU of a bridge, which changes by itself when a port comes, goes or changes, and with the wish of another pod. */
+const followsPorts = (step: Step, { spec }: PodNetwork): boolean =>
+  step.do === 'setLink' &&
+  Object.keys(step.set).join() === 'mtuBytes' &&
+  step.in === 'node' &&
+  spec.interfaces.some(({ bridge }) => bridge?.device === step.link);
+
 export function driftIn({ key, network, old, steps, guard }: DriftInput): Drift | undefined {
   if (steps.length === 0 || old?.observedGeneration !== network.metadata.generation) return undefined;
 
@@ -60,7 +67,9 @@ export function driftIn({ key, network, old, steps, guard }: DriftInput): Drift 
   );
   const ready = findCondition(old?.conditions, 'Ready');
   const wasReady = ready?.status === 'True' || wasHeld(ready?.reason);
-  const drifted = steps.filter((step) => (step.key === undefined ? wasReady : attached.has(step.key)));
+  const drifted = steps.filter(
+    (step) => !followsPorts(step, network) && (step.key === undefined ? wasReady : attached.has(step.key)),
+  );
   if (drifted.length === 0) return undefined;
 
   const what = drifted.slice(0, 5).map(describeStep).join('; ');

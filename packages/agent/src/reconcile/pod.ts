@@ -161,7 +161,7 @@ function attach(network: PodNetwork, process: PodProcess | undefined, deps: PodD
     deps.served.remember(key, look, asWeKnowIt(observed.pod, steps, outcome, look));
   }
   if (drift) warn(network, drift.hold ? 'Drift' : 'DriftRepaired', drift.message, deps);
-  if (steps.some((step) => step.do === 'deleteLink')) deps.tidy();
+  if (steps.some((step) => step.do === 'deleteLink' || isOtherMtu(step))) deps.tidy();
 
   const problems = problemsOf(plan, outcome, drift, isHostNetwork);
   const status = statusOf({ network, old, plan, ...problems, podPid: pod ? pid : old?.podPid, nowMs: clock.now() });
@@ -235,6 +235,10 @@ function enter(
     throw new Unavailable('POD_ENDED', 'The pod ended while it was looked at', { cause: error });
   }
 }
+
+/** Of a port: a bridge that does not follow by itself goes up when the node is tidied. */
+const isOtherMtu = (step: Step): boolean =>
+  step.do === 'setLink' && step.in === 'node' && step.key !== undefined && step.was?.mtuBytes !== undefined;
 
 const recordedNames = (status: PodNetworkStatus | undefined): Map<string, LinkNames> =>
   new Map(

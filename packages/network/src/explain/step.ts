@@ -41,11 +41,7 @@ const family = (text: string): string => (text.includes(':') ? 'ip -6' : 'ip');
 export function describeStep(step: Step): string {
   switch (step.do) {
     case 'createBridge':
-      return words(
-        `ip link add ${step.name} ${group(step.group)} address ${step.mac}`,
-        step.mtuBytes === undefined ? '' : `mtu ${step.mtuBytes}`,
-        'type bridge stp_state 0 forward_delay 0 mcast_snooping 0',
-      );
+      return `ip link add ${step.name} ${group(step.group)} address ${step.mac} type bridge stp_state 0 forward_delay 0 mcast_snooping 0`;
     case 'createVeth':
       return words(
         `ip link add ${step.name} ${oneQueue} ${group(step.group)} address ${step.mac} mtu ${step.mtuBytes}`,

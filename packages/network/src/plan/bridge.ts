@@ -9,7 +9,7 @@ import { gatewayMac } from '../mac.ts';
 import { planAddresses } from './addresses.ts';
 import type { DesiredBridge } from './desired.ts';
 import { bridgeMark, isOurs, linkGroup, routeProtocol, rulePriorities, tableBase } from './mark.ts';
-import type { ObservedNamespace, Route, Rule } from './observed.ts';
+import type { ObservedLink, ObservedNamespace, Route, Rule } from './observed.ts';
 import type { Problem } from './problem.ts';
 import { changedSettings } from './settings.ts';
 import type { LinkSettings, Step } from './step.ts';
@@ -118,23 +118,28 @@ export function planBridge(bridge: DesiredBridge, node: ObservedNamespace, { tab
   const routing = routingOf(bridge, table);
 
   const identity: LinkSettings = { alias: bridgeMark(bridge.namespace, bridge.name), addrGenMode: 'none' };
-  const body: LinkSettings = {
-    group: linkGroup,
-    mac,
-    ...(bridge.mtuBytes === undefined ? {} : { mtuBytes: bridge.mtuBytes }),
-  };
-  const steps: Step[] = link
-    ? []
-    : [{ do: 'createBridge', in: 'node', name, mac, mtuBytes: bridge.mtuBytes, group: linkGroup }];
-  const settings = changedSettings(link ? { ...identity, ...body } : identity, link);
+  const mtuBytes = bridge.mtuBytes ?? (exact ? smallestPort(node, link) : undefined);
+  // Never in the creating message, which does not count: the first port would reset it.
+  const given: LinkSettings = mtuBytes === undefined ? {} : { mtuBytes };
+  const asMade: LinkSettings = link ? { group: linkGroup, mac } : {};
+  const steps: Step[] = link ? [] : [{ do: 'createBridge', in: 'node', name, mac, group: linkGroup }];
+  const settings = changedSettings({ ...identity, ...asMade, ...given }, link);
   if (settings) steps.push({ do: 'setLink', in: 'node', link: name, ...settings });
 
-  const missingRoutes = routing.routes.filter(
-    (route) =>
-      !node.routes.some(
-        (seen) => sameRoute(seen, route) && (route.type === 'unreachable' || (link && seen.link === link.index)),
-      ),
-  );
+  const isThere = (route: Route): boolean =>
+    node.routes.some(
+      (seen) => sameRoute(seen, route) && (route.type === 'unreachable' || (link && seen.link === link.index)),
+    );
+  const addresses = planAddresses({
+    in: 'node',
+    link: name,
+    wanted: bridge.gateways,
+    observed: addressesOf(node, link?.index),
+    routes: routing.routes.filter((route) => route.type === 'unicast' && isThere(route)),
+    noPrefixRoute: true,
+    remove: exact,
+  });
+  const missingRoutes = routing.routes.filter((route) => !isThere(route) || addresses.lost.includes(route));
   const addRoute = (route: Route): Step => ({
     do: 'addRoute',
     in: 'node',
@@ -149,17 +154,31 @@ export function planBridge(bridge: DesiredBridge, node: ObservedNamespace, { tab
       .filter((rule) => !node.rules.some((seen) => sameRule(seen, rule)))
       .map((rule): Step => ({ do: 'addRule', in: 'node', rule })),
   );
-  steps.push(
-    ...planAddresses({
-      in: 'node',
-      link: name,
-      wanted: bridge.gateways,
-      observed: addressesOf(node, link?.index),
-      noPrefixRoute: true,
-      remove: exact,
-    }),
-  );
+  steps.push(...addresses.steps);
   if (!link?.up) steps.push({ do: 'setLink', in: 'node', link: name, set: { up: true } });
   steps.push(...missingRoutes.filter(({ type }) => type === 'unicast').map(addRoute));
   return steps;
 }
+
+/** What the kernel gives a bridge that has no ports. */
+const bareMtuBytes = 1500;
+
+/** The MTU that a bridge has which was never given one (br_mtu_auto_adjust); one that was given one and lost it gets it from us. */
+function smallestPort({ links }: ObservedNamespace, bridge: ObservedLink | undefined): number | undefined {
+  if (!bridge) return undefined;
+  const ports = links.filter(({ master }) => master === bridge.index).map(({ mtuBytes }) => mtuBytes);
+  return ports.length === 0 ? bareMtuBytes : Math.min(...ports);
+}
+
+/**
+ * For the end of a plan in which ports came, went or changed. A bridge follows its ports until it is given an MTU, and being given the one that it has
+ * does not count; nobody can see which it is. So what is asked for is said once more.
+ */
+export const mtuAgain = ({ device, mtuBytes }: DesiredBridge): Step[] =>
+  mtuBytes === undefined ? [] : [{ do: 'setLink', in: 'node', link: device, set: { mtuBytes } }];
+
+/** Whether the step may let a bridge have another MTU by itself. */
+export const movesPorts = (step: Step): boolean =>
+  step.do === 'createVeth' ||
+  step.do === 'setMaster' ||
+  (step.do === 'setLink' && step.in === 'node' && step.set.mtuBytes !== undefined);

@@ -45,6 +45,8 @@ export function desire(
 
 const anyHost = fc.integer({ min: 2, max: 250 });
 const anyBridge = fc.constantFrom('pcbr0', 'pcbr1');
+/** Few, so that wishes often agree. */
+const anyMtu = fc.constantFrom(undefined, 1400, 1500, 9000);
 
 const anyWish = (n: number): fc.Arbitrary<PodInterface> =>
   fc
@@ -53,12 +55,14 @@ const anyWish = (n: number): fc.Arbitrary<PodInterface> =>
       gateway: fc.boolean(),
       hosts: fc.uniqueArray(anyHost, { maxLength: 3 }),
       six: fc.boolean(),
-      mtuBytes: fc.option(fc.integer({ min: 1280, max: 9000 }), { nil: undefined }),
+      mtuBytes: anyMtu,
+      bridgeMtuBytes: anyMtu,
       mac: fc.option(fc.constant(`02:aa:00:00:00:0${n}`), { nil: undefined }),
       alias: fc.option(fc.constantFrom('uplink', 'blue'), { nil: undefined }),
       route: fc.option(fc.integer({ min: 1, max: 3 }), { nil: undefined }),
+      direct: fc.boolean(),
     })
-    .map(({ bridge, gateway, hosts, six, mtuBytes, mac, alias, route }) => {
+    .map(({ bridge, gateway, hosts, six, mtuBytes, bridgeMtuBytes, mac, alias, route, direct }) => {
       const net = bridge === 'pcbr0' ? 100 : 99;
       return wish({
         key: `podconfig/a/pc${n}`,
@@ -68,6 +72,7 @@ const anyWish = (n: number): fc.Arbitrary<PodInterface> =>
           device: bridge,
           gateways: gateway ? [`192.168.${net}.1/24`, `fd00:${net}::1/64`] : [],
           home: 'node',
+          mtuBytes: bridgeMtuBytes,
         },
         // The interface's number in the address: two interfaces of a pod never have the same one.
         addresses: hosts
@@ -77,7 +82,14 @@ const anyWish = (n: number): fc.Arbitrary<PodInterface> =>
         mtuBytes,
         macAddress: mac,
         alias,
-        routes: route === undefined ? [] : [{ to: `10.${n}.${route}.0/24`, via: `192.168.${net}.1` }],
+        routes: [
+          // A gateway is within reach only of who has an address in its range.
+          ...(route === undefined || hosts.length === 0
+            ? []
+            : [{ to: `10.${n}.${route}.0/24`, via: `192.168.${net}.1` }]),
+          ...(direct ? [{ to: `10.1${n}.0.0/16` }] : []),
+          ...(direct && six ? [{ to: `fd00:20${n}::/64`, via: `fd00:${net}::1` }] : []),
+        ],
       });
     });
 

@@ -1,6 +1,5 @@
 /** For tests: what two worlds have in common apart from indices and order, as a text that can be compared. */
 import type { Observed, ObservedNamespace } from './observed.ts';
-import { isLinkLocal } from './world.ts';
 
 const lines = (entries: readonly unknown[]): string[] => entries.map((entry) => JSON.stringify(entry)).toSorted();
 
@@ -18,11 +17,7 @@ function shapeOf(namespace: ObservedNamespace): unknown {
         [named(l.master), l.portFlags?.learning, l.portFlags?.flood],
       ]),
     ),
-    addresses: lines(
-      namespace.addresses
-        .filter(({ address }) => !isLinkLocal(address))
-        .map(({ link, address }) => [named(link), address]),
-    ),
+    addresses: lines(namespace.addresses.map(({ link, address }) => [named(link), address])),
     routes: lines(namespace.routes.map((r) => [named(r.link), r.to, r.table, r.metric, r.type, r.via, r.protocol])),
     rules: lines(namespace.rules.map((r) => [r.family, r.priority, r.table, r.from, r.iif, r.protocol])),
     filters: lines(namespace.filters.map((f) => [named(f.link), f.priority, f.handle, f.digest])),

@@ -27,6 +27,24 @@ const settle = (desired: DesiredNode, node: ObservedNamespace): ObservedNamespac
   simulate(planNode(desired, node), { node }).node;
 const nothing = seen().node;
 
+const withPorts = (mtus: readonly number[], asked?: number): [DesiredNode, ObservedNamespace] => {
+  const world = seen();
+  const { gateways } = bridge();
+  const wishes = mtus.map((mtuBytes, i) =>
+    wish({
+      key: `podconfig/a/pc${i}`,
+      namePrefix: `pc${i}`,
+      mtuBytes,
+      bridge: { name: 'pcbr0', device: 'pcbr0', gateways, home: 'node', mtuBytes: asked },
+      addresses: [`192.168.100.${i + 2}/24`],
+    }),
+  );
+  const { node } = simulate(planPod(desire(wishes, world), world).steps, world);
+  return [want([bridge()], { podUids: new Set([podUid]) }), node];
+};
+const mtuOf = (node: ObservedNamespace): number | undefined =>
+  node.links.find(({ name }) => name === 'pcbr0')?.mtuBytes;
+
 describe('planNode', () => {
   it('makes a bridge with rules and a table of its own, and nothing more the second time', () => {
     const after = settle(want([bridge()]), nothing);
@@ -66,6 +84,31 @@ describe('planNode', () => {
     expect(after.addresses.map(({ address }) => address)).toEqual(['192.168.100.254/24']);
     expect(after.rules.flatMap(({ from }) => from ?? [])).toEqual(['192.168.100.254/32']);
     expect(planNode(moved, after)).toEqual([]);
+  });
+
+  it('adds the subnet again that the kernel drops together with the only gateway', () => {
+    const before = settle(want([bridge({ gateways: ['192.168.100.1/24'] })]), nothing);
+    const moved = want([bridge({ gateways: ['192.168.100.254/24'] })]);
+    const subnets = settle(moved, before).routes.filter(({ type }) => type === 'unicast');
+    expect(subnets).toMatchObject([{ to: '192.168.100.0/24' }]);
+    expect(planNode(moved, settle(moved, before))).toEqual([]);
+  });
+
+  it('keeps the MTU that a bridge was asked to have, whatever its ports have', () => {
+    for (const mtus of [[9000], [1400], [1500, 9000], [9000, 1400]]) {
+      expect(mtuOf(withPorts(mtus, 1500)[1])).toBe(1500);
+      expect(mtuOf(withPorts(mtus, 1400)[1])).toBe(1400);
+    }
+  });
+
+  it('gives a bridge whose MTU nobody asks for any more that of its smallest port, or the usual one', () => {
+    const [desired, asked] = withPorts([9000, 4000], 1400);
+    expect(mtuOf(asked)).toBe(1400);
+    expect(mtuOf(settle(desired, asked))).toBe(4000);
+    expect(planNode(desired, settle(desired, asked))).toEqual([]);
+    expect(mtuOf(settle(want([bridge()]), asked))).toBe(1500);
+    const [same, never] = withPorts([9000, 4000]);
+    expect(planNode(same, never)).toEqual([]);
   });
 
   it('leaves nothing of a bridge that nobody wants any more', () => {
@@ -125,8 +168,11 @@ describe('any plan of a node', () => {
       fc.tuple(
         ...names.map((name, i) =>
           fc
-            .subarray([`10.${i}.0.1/24`, `10.${i}.0.2/24`, `fd00:${i}::1/64`])
-            .map((gateways) => bridge({ name, device: name, gateways })),
+            .tuple(
+              fc.subarray([`10.${i}.0.1/24`, `10.${i}.0.2/24`, `fd00:${i}::1/64`]),
+              fc.constantFrom(undefined, 1400, 1500, 9000),
+            )
+            .map(([gateways, mtuBytes]) => bridge({ name, device: name, gateways, mtuBytes })),
         ),
       ),
     );

@@ -1,5 +1,5 @@
 /** The plan of a node: bridges made and mended, and what belongs to nobody any more removed. Pods' links are planPod's. */
-import { bridgeProblem, planBridge, routingOf, sameRoute, sameRule, tablesFor } from './bridge.ts';
+import { bridgeProblem, mtuAgain, planBridge, routingOf, sameRoute, sameRule, tablesFor } from './bridge.ts';
 import type { DesiredNode } from './desired.ts';
 import { bridgeMark, isOurTable, isOurs, podOfMark, routeProtocol } from './mark.ts';
 import type { ObservedLink, ObservedNamespace } from './observed.ts';
@@ -23,6 +23,7 @@ export function planNode(desired: DesiredNode, node: ObservedNamespace): Step[] 
     ...[...orphans, ...unused].map(({ name, index }): Step => ({ do: 'deleteLink', in: 'node', link: name, index })),
     ...staleRouting(desired, after, tables),
     ...bridges.flatMap((bridge) => planBridge(bridge, after, { table: tables.get(bridge.device)!, exact: true })),
+    ...(orphans.length === 0 ? [] : bridges.flatMap(mtuAgain)),
   ];
 }
 

@@ -8,13 +8,18 @@ import type { Observed, ObservedNamespace } from './observed.ts';
 import { planPod } from './pod.ts';
 import { simulate } from './simulate.ts';
 import type { Step } from './step.ts';
+import { isLinkLocal, linkLocalAddress } from './world.ts';
 
 const brief = (steps: readonly Step[]): string[] =>
   steps.map((step) => {
     const name = 'link' in step ? step.link : 'name' in step ? step.name : '';
     return `${step.do} ${name ?? ''}`.trim();
   });
+/** Those that were asked for. */
+const plainAddresses = ({ pod }: Observed): string[] =>
+  (pod?.addresses ?? []).map(({ address }) => address).filter((address) => !isLinkLocal(address));
 const where = (steps: readonly Step[]): string[] => steps.map((step) => step.in);
+const bridgeWith = (mtuBytes: number | undefined) => ({ ...wish().bridge!, mtuBytes });
 const settle = (desired: DesiredPod, observed: Observed): Observed =>
   simulate(planPod(desired, observed).steps, observed);
 
@@ -36,8 +41,8 @@ describe('planPod', () => {
       'createVeth hpc02841804',
       'setLink hpc02841804',
       'setPortFlags hpc02841804',
-      'setPortFilter hpc02841804',
       'addFdb hpc02841804',
+      'setPortFilter hpc02841804',
       'setLink pc02841804',
       'addAddress pc02841804',
       'addAddress pc02841804',
@@ -73,16 +78,18 @@ describe('planPod', () => {
     });
     const { steps } = planPod(desire([changed], running), running);
     expect(brief(steps)).toEqual([
-      'setPortFilter hpc02841804',
       'addFdb hpc02841804',
       'setLink pc02841804',
       'removeFdb hpc02841804',
       'setLink hpc02841804',
       'setLink pc02841804',
+      'removeRoute pc02841804',
+      'addAddress pc02841804',
+      'removeAddress pc02841804',
       'removeAddress pc02841804',
       'addAddress pc02841804',
-      'removeRoute pc02841804',
       'addRoute pc02841804',
+      'setPortFilter hpc02841804',
     ]);
   });
 
@@ -91,7 +98,8 @@ describe('planPod', () => {
     const small = settle(desire([wish({ mtuBytes: 1400 })], before), before);
     const large = settle(desire([wish({ mtuBytes: 9000 })], before), before);
     expect(where(planPod(desire([wish({ mtuBytes: 9000 })], small), small).steps)).toEqual(['node', 'pod']);
-    expect(where(planPod(desire([wish({ mtuBytes: 1400 })], large), large).steps)).toEqual(['pod', 'node']);
+    const lowering = planPod(desire([wish({ mtuBytes: 1400 })], large), large).steps;
+    expect(brief(lowering)).toEqual(['setLink pc02841804', 'setLink hpc02841804', 'setLink pcbr0']);
   });
 
   it('never takes the node end down or deletes it to mend it', () => {
@@ -111,8 +119,8 @@ describe('planPod', () => {
     expect(brief(planPod(desire([wish()], hurt), hurt).steps)).toEqual([
       'setMaster hpc02841804',
       'setPortFlags hpc02841804',
-      'setPortFilter hpc02841804',
       'addFdb hpc02841804',
+      'setPortFilter hpc02841804',
     ]);
   });
 
@@ -120,7 +128,55 @@ describe('planPod', () => {
     const before = seen();
     const running = settle(desire([wish({ addresses: ['192.168.100.2/24', '192.168.100.3/24'] })], before), before);
     const after = settle(desire([wish({ addresses: ['192.168.100.3/24'] })], running), running);
-    expect(after.pod?.addresses.map(({ address }) => address)).toEqual(['192.168.100.3/24']);
+    expect(plainAddresses(after)).toEqual(['192.168.100.3/24']);
+  });
+
+  it('adds routes again that the kernel drops together with the last IPv4 address', () => {
+    const before = seen();
+    const routes = [{ to: '10.9.0.0/16', via: '192.168.100.1' }, { to: '10.8.0.0/16' }, { to: 'fd00:8::/64' }];
+    const running = settle(desire([wish({ routes })], before), before);
+    const moved = desire([wish({ routes, addresses: ['192.168.100.7/24'] })], running);
+    const after = settle(moved, running);
+    expect(after.pod?.routes.map(({ to }) => to).toSorted()).toEqual(['10.8.0.0/16', '10.9.0.0/16', 'fd00:8::/64']);
+    expect(planPod(moved, after).steps).toEqual([]);
+    const bare = settle(desire([wish({ routes: [routes[1]!], addresses: [] })], running), running);
+    expect(bare.pod?.routes.map(({ to }) => to)).toEqual(['10.8.0.0/16']);
+  });
+
+  it('takes a metric of 0 for none, as the kernel does, where the route is of IPv6', () => {
+    const before = seen();
+    const routes = [
+      { to: 'fd00:9::/64', metric: 0 },
+      { to: '10.9.0.0/16', metric: 0 },
+    ];
+    const after = settle(desire([wish({ routes })], before), before);
+    expect(after.pod?.routes.map(({ to, metric }) => `${to} ${metric}`).toSorted()).toEqual([
+      '10.9.0.0/16 0',
+      'fd00:9::/64 1024',
+    ]);
+  });
+
+  it('gives a link whose MAC changes the fe80:: address that its filter lets pass, and leaves a new link to the kernel', () => {
+    const before = seen();
+    const running = settle(desire([wish()], before), before);
+    const moved = desire([wish({ addresses: ['192.168.100.7/24'] })], running);
+    const plan = planPod(moved, running);
+    const after = simulate(plan.steps, running);
+    expect(after.pod?.addresses.map(({ address }) => address).filter(isLinkLocal)).toEqual([
+      linkLocalAddress(plan.interfaces[0]!.macAddress!),
+    ]);
+    const fresh = planPod(desire([wish()], before), before).steps;
+    expect(fresh.filter((step) => step.do === 'addAddress' && isLinkLocal(step.address))).toEqual([]);
+  });
+
+  it('lowers a bridge that was given another MTU to its own, and never raises it', () => {
+    const before = seen();
+    const mtuAfter = (asked: number, mtuBytes: number): number | undefined => {
+      const running = settle(desire([wish({ bridge: bridgeWith(asked) })], before), before);
+      const after = settle(desire([wish({ bridge: bridgeWith(undefined), mtuBytes })], running), running);
+      return after.node.links.find(({ name }) => name === 'pcbr0')?.mtuBytes;
+    };
+    expect([mtuAfter(9000, 1400), mtuAfter(1400, 9000)]).toEqual([1400, 1400]);
   });
 
   it('makes the pair anew when its pod end is in another namespace', () => {
@@ -301,7 +357,7 @@ function shownIn(
     flags: nodeEnd?.portFlags,
     alias: podEnd?.alias,
     addresses: pod?.addresses.flatMap((entry) => (entry.link === podEnd?.index ? entry.address : [])).toSorted(),
-    routes: pod?.routes.flatMap((route) => (route.link === podEnd?.index ? route.to : [])),
+    routes: pod?.routes.flatMap((route) => (route.link === podEnd?.index ? route.to : [])).toSorted(),
     entries: node.fdb.flatMap((entry) => (entry.link === nodeEnd?.index ? entry.mac : [])),
     filters: node.filters.filter((filter) => filter.link === nodeEnd?.index).length,
   };
@@ -321,14 +377,16 @@ describe('any plan of a pod', () => {
           const wanted = second.find(({ key }) => key === status.key)!;
           had += 1;
           const mtuBytes = wanted.mtuBytes ?? 1500;
+          const bridge = after.node.links.find(({ name }) => name === wanted.bridge?.device)!;
+          expect(bridge.mtuBytes).toBe(wanted.bridge?.mtuBytes ?? Math.min(bridge.mtuBytes, mtuBytes));
           expect(shownIn(after, status)).toEqual({
             up: [true, true],
             mtuBytes: [mtuBytes, mtuBytes],
             bridge: wanted.bridge?.device,
             flags: { learning: false, flood: false },
             alias: wanted.alias ?? podMark(podUid, wanted.key),
-            addresses: wanted.addresses.toSorted(),
-            routes: wanted.routes.map(({ to }) => to),
+            addresses: [...wanted.addresses, linkLocalAddress(status.macAddress!)].toSorted(),
+            routes: wanted.routes.map(({ to }) => to).toSorted(),
             entries: [status.macAddress],
             filters: 1,
           });

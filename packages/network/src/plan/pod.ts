@@ -1,6 +1,6 @@
 /** The plan of one pod: bridges first, then removals, then each interface, then the primary link. */
 import type { PodInterface, PodInterfaceStatus } from '@podloom/api';
-import { bridgeProblem, planBridge, tablesFor } from './bridge.ts';
+import { bridgeProblem, movesPorts, mtuAgain, planBridge, tablesFor } from './bridge.ts';
 import type { DesiredBridge, DesiredPod, LinkNames, PodPlan } from './desired.ts';
 import { type Ends, findEnds } from './ends.ts';
 import { isMarkOf, isOurs, podMark, podOfMark } from './mark.ts';
@@ -21,11 +21,16 @@ export function planPod(desired: DesiredPod, observed: Observed): PodPlan {
   const removed = removals(desired, observed, new Set([...ends.values()].flatMap(({ node, pod }) => [node, pod])));
   // What goes first is not in the way of what comes after.
   const rest = without(observed, removed);
-  const interfaces = spec.interfaces.map((wanted) => considerInterface(wanted, desired, rest, ends.get(wanted.key)));
+  // MTUs by bridge, as each interface tells the next.
+  const smallest = new Map<string, number>();
+  const interfaces = spec.interfaces.map((wanted) =>
+    considerInterface(wanted, desired, rest, { ends: ends.get(wanted.key), smallest }),
+  );
 
   const bridges = new Map(interfaces.flatMap(({ wish }) => (wish ? [[wish.bridge.device, wish.bridge] as const] : [])));
   const tables = tablesFor([...bridges.keys()], rest.node.rules);
   const primary = planPrimary({ wanted: spec.primary, record: desired.primaryRecord, pod: rest.pod });
+  const moved = removed.length > 0 || interfaces.some(({ steps }) => steps.some(movesPorts));
   return {
     steps: [
       ...removed.map(({ step }) => step),
@@ -33,6 +38,7 @@ export function planPod(desired: DesiredPod, observed: Observed): PodPlan {
         planBridge(bridge, rest.node, { table: tables.get(device)!, exact: false }),
       ),
       ...interfaces.flatMap(({ steps }) => steps),
+      ...(moved ? [...bridges.values()].flatMap(mtuAgain) : []),
       ...(primary?.steps ?? []),
     ],
     interfaces: [...interfaces.map(({ status }) => status), ...removingStatuses(removed, spec.interfaces)],
@@ -66,7 +72,7 @@ function considerInterface(
   wanted: PodInterface,
   { namespace, spec, names: allNames }: DesiredPod,
   observed: Observed,
-  ends: Ends = {},
+  { ends = {}, smallest }: { readonly ends?: Ends | undefined; readonly smallest: Map<string, number> },
 ): Considered {
   const names = allNames.get(wanted.key) ?? noNames;
   const failed = ({ reason, message }: Problem, state: 'Failed' | 'Pending' = 'Failed'): Considered => ({
@@ -84,12 +90,14 @@ function considerInterface(
   const mark = podMark(spec.podUid, wanted.key);
   const facts = vethFacts({ interface: wanted, bridge, mark });
   const { node, pod } = observed;
-  const wish: VethWish = { interface: wanted, bridge, names, mark, node, pod, ends, facts };
+  const smallestBefore = smallest.get(bridge.device) ?? Infinity;
+  const wish: VethWish = { interface: wanted, bridge, names, mark, node, pod, ends, facts, smallestBefore };
 
   const problem = bridgeProblem(bridge, node) ?? nameProblem(wish) ?? macProblem(wish) ?? routeProblem(wish);
   if (problem) return failed(problem);
 
   const steps = planVeth(wish);
+  smallest.set(bridge.device, Math.min(smallestBefore, facts.mtuBytes));
   return {
     wish,
     steps,

@@ -17,7 +17,8 @@ export const podRoute = ({ to, via, metric }: PodInterface['routes'][number]): R
   to: rangeOf(to),
   type: 'unicast',
   table: mainTable,
-  metric: metric ?? (to.includes(':') ? 1024 : 0),
+  // For IPv6 the kernel takes 0 for none given.
+  metric: to.includes(':') ? metric || 1024 : (metric ?? 0),
   protocol: routeProtocol,
   via: via === undefined ? undefined : formatIp(parseIp(via)),
 });
@@ -43,7 +44,14 @@ export interface RouteWish {
 }
 
 export interface RoutePlan {
+  /** Before the addresses change: taken back, they need those that were there. */
+  readonly removals: readonly Step[];
+  /** After the addresses, together with those that were lost meanwhile. */
+  readonly additions: (lost: readonly Route[]) => Step[];
+  /** Both, where addresses stay as they are. */
   readonly steps: readonly Step[];
+  /** Ours that are there and stay. */
+  readonly kept: readonly Route[];
   /** Wanted, but someone else has a route there. */
   readonly taken: readonly Route[];
 }
@@ -53,24 +61,33 @@ export const routeTaken = ({ to, metric }: Route): Problem => ({
   message: `The pod has another route to ${to} with metric ${metric}; choose another metric`,
 });
 
+/** A gateway may be known only by another route. */
+const directFirst = (routes: readonly Route[]): Route[] => [
+  ...routes.filter(({ via }) => via === undefined),
+  ...routes.filter(({ via }) => via !== undefined),
+];
+
 export function planRoutes({ wanted, namespace, index, ...at }: RouteWish): RoutePlan {
   const isMine = (route: ObservedRoute): boolean =>
     route.protocol === routeProtocol && index !== undefined && route.link === index;
-  const mine = namespace.routes.filter(isMine);
+  const mine = directFirst(namespace.routes.filter(isMine).map(plainRoute));
   const foreign = new Set(namespace.routes.filter((route) => !isMine(route)).map(placeOf));
   const taken = wanted.filter((route) => foreign.has(placeOf(route)));
   const possible = new Map(
-    wanted.filter((route) => !foreign.has(placeOf(route))).map((route) => [identityOf(route), route]),
+    directFirst(wanted)
+      .filter((route) => !foreign.has(placeOf(route)))
+      .map((route) => [identityOf(route), route]),
   );
-  const there = new Set(mine.map(identityOf));
+  const stays = (route: Route): boolean => route.table !== mainTable || possible.has(identityOf(route));
   const change = (verb: 'addRoute' | 'removeRoute', route: Route): Step => ({ do: verb, ...at, route });
-  return {
-    taken,
-    steps: [
-      ...mine
-        .filter((route) => route.table === mainTable && !possible.has(identityOf(route)))
-        .map((route) => change('removeRoute', plainRoute(route))),
-      ...[...possible].filter(([identity]) => !there.has(identity)).map(([, route]) => change('addRoute', route)),
-    ],
+  const kept = mine.filter(stays);
+  const removals = mine
+    .filter((route) => !stays(route))
+    .toReversed()
+    .map((route) => change('removeRoute', route));
+  const additions = (lost: readonly Route[]): Step[] => {
+    const there = new Set(kept.filter((route) => !lost.includes(route)).map(identityOf));
+    return [...possible].filter(([identity]) => !there.has(identity)).map(([, route]) => change('addRoute', route));
   };
+  return { taken, kept, removals, additions, steps: [...removals, ...additions([])] };
 }

@@ -1,15 +1,19 @@
 /**
  * A kernel made of plain data, for tests and for showing what a plan would leave behind. It keeps the habits that plans must cope with:
- * a veth's ends die together, a port that moves loses flags and entries, the first address of a subnet takes the others along, a
- * link's routes go with it. Steps that the real kernel refuses throw, so that a plan in the wrong order fails its test.
+ * a veth's ends die together, a port that moves loses flags and entries, a bridge that was given no MTU takes the smallest of its ports, the first
+ * address of a subnet takes the others along and the last IPv4 one all IPv4 routes, a link's routes go with it, a link that comes up makes its
+ * fe80:: address and keeps it. Steps that the real kernel refuses throw, so that a plan in the wrong order fails its test.
  */
-import { Bug } from '@podloom/api';
+import { Bug, cidrContains } from '@podloom/api';
 import { programDigest } from './filter/assembler.ts';
+import { isOurs } from './mark.ts';
 import type { Observed, ObservedLink, ObservedNamespace, Where } from './observed.ts';
 import type { CreateVeth, Step } from './step.ts';
-import { rangeOf } from './world.ts';
+import { linkLocalAddress, rangeOf } from './world.ts';
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
+/** The kernel does not show that a bridge was given its MTU. */
+type Link = ObservedLink & { readonly mtuIsGiven?: boolean };
 type World = Record<Where, { -readonly [K in keyof ObservedNamespace]: ObservedNamespace[K][number][] }>;
 
 const clone = (namespace: ObservedNamespace | undefined): World[Where] => ({
@@ -38,7 +42,7 @@ function find(world: World, step: Step, name: string): ObservedLink {
   return world[step.in].links.find((link) => link.name === name) ?? refuse(step, `no link ${name}`);
 }
 
-function change(world: World, where: Where, index: number, values: Partial<Writable<ObservedLink>>): void {
+function change(world: World, where: Where, index: number, values: Partial<Writable<Link>>): void {
   world[where].links = world[where].links.map((link) =>
     link.index === index ? Object.assign({ ...link }, values) : link,
   );
@@ -55,7 +59,7 @@ function applyStep(step: Step, world: World): void {
         kind: 'bridge',
         group: step.group,
         mac: step.mac,
-        mtuBytes: step.mtuBytes ?? 1500,
+        mtuBytes: 1500,
         up: false,
         addrGenMode: 'eui64',
       });
@@ -67,16 +71,23 @@ function applyStep(step: Step, world: World): void {
       const link = find(world, step, step.link);
       if (step.set.up && step.set.addrGenMode) refuse(step, 'would be up before its address mode');
       if (step.set.name !== undefined && here.links.some(({ name }) => name === step.set.name)) refuse(step, 'EEXIST');
-      change(world, step.in, link.index, step.set);
+      const isGiven = link.kind === 'bridge' && (step.set.mtuBytes ?? link.mtuBytes) !== link.mtuBytes;
+      change(world, step.in, link.index, isGiven ? { ...step.set, mtuIsGiven: true } : step.set);
+      followPorts(world, step.in, link.master);
+      if (step.set.up && !link.up && link.addrGenMode === 'eui64' && link.mac !== undefined) {
+        here.addresses.push({ link: link.index, address: linkLocalAddress(link.mac) });
+      }
       return;
     }
     case 'setMaster': {
-      const { index } = find(world, step, step.link);
+      const { index, master } = find(world, step, step.link);
       here.fdb = here.fdb.filter((entry) => entry.link !== index);
       change(world, step.in, index, {
         master: find(world, step, step.master).index,
         portFlags: { learning: true, flood: true },
       });
+      followPorts(world, step.in, master);
+      followPorts(world, step.in, find(world, step, step.master).index);
       return;
     }
     case 'setPortFlags': {
@@ -116,12 +127,16 @@ function applyStep(step: Step, world: World): void {
       here.addresses = here.addresses.filter(
         (entry) => entry.link !== index || (isPrimary ? !subnet.includes(entry) : entry.address !== step.address),
       );
+      const isBare = !here.addresses.some(({ link, address }) => link === index && !address.includes(':'));
+      if (isBare && isPrimary) here.routes = here.routes.filter(({ link, to }) => link !== index || to.includes(':'));
       return;
     }
     case 'addRoute': {
       const link = step.link === undefined ? undefined : find(world, step, step.link);
       if (link && !link.up) refuse(step, 'ENETDOWN');
-      const { to, table, metric } = step.route;
+      const { to, table, metric, via } = step.route;
+      if (link && isOurs(link) && via !== undefined && !isNear(via, link.index, here))
+        refuse(step, `ENETUNREACH ${via}`);
       if (here.routes.some((route) => route.to === to && route.table === table && route.metric === metric))
         refuse(step, `EEXIST ${to}`);
       here.routes.push({ ...step.route, link: link?.index });
@@ -156,6 +171,19 @@ function applyStep(step: Step, world: World): void {
   }
 }
 
+const isNear = (via: string, link: number, { addresses, routes }: ObservedNamespace): boolean =>
+  cidrContains('fe80::/10', via) ||
+  addresses.some((entry) => entry.link === link && cidrContains(rangeOf(entry.address), via)) ||
+  routes.some((route) => route.link === link && route.via === undefined && cidrContains(route.to, via));
+
+/** br_mtu_auto_adjust() */
+function followPorts(world: World, where: Where, index: number | undefined): void {
+  const bridge = world[where].links.find((link): link is Link => link.index === index);
+  if (!bridge || bridge.mtuIsGiven || bridge.kind !== 'bridge') return;
+  const ports = world[where].links.filter(({ master }) => master === index).map(({ mtuBytes }) => mtuBytes);
+  change(world, where, bridge.index, { mtuBytes: ports.length === 0 ? 1500 : Math.min(...ports) });
+}
+
 function createVeth(step: CreateVeth, world: World): void {
   const { node, pod } = world;
   if (node.links.some(({ name }) => name === step.name)) refuse(step, 'EEXIST');
@@ -173,6 +201,7 @@ function createVeth(step: CreateVeth, world: World): void {
     ...(master === undefined ? {} : { master, portFlags: { learning: true, flood: true } }),
   });
   pod.links.push({ ...common, ...step.peer, index: peerIndex, peerIndex: index });
+  followPorts(world, 'node', master);
 }
 
 function deleteLink(link: ObservedLink, where: Where, world: World): void {
@@ -185,6 +214,7 @@ function deleteLink(link: ObservedLink, where: Where, world: World): void {
   here.routes = here.routes.filter((route) => route.link !== link.index);
   here.filters = here.filters.filter((filter) => filter.link !== link.index);
   here.fdb = here.fdb.filter((entry) => entry.link !== link.index);
+  followPorts(world, where, link.master);
   if (link.kind !== 'veth') return;
   const there = where === 'node' ? 'pod' : 'node';
   const peer = world[there].links.find(({ index, peerIndex }) => index === link.peerIndex && peerIndex === link.index);

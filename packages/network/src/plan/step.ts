@@ -26,13 +26,18 @@ interface Common {
   readonly key?: string | undefined;
 }
 
+/** A step with which the kernel takes other things along. */
+interface WithBack extends Common {
+  /** Puts back what was there, all of it and in order. Absent where nothing was. */
+  readonly back?: readonly Step[] | undefined;
+}
+
 /** RTM_NEWLINK with IFLA_BR_MCAST_SNOOPING 0, IFLA_BR_STP_STATE 0, IFLA_BR_FORWARD_DELAY 0. An EEXIST is an error: it was planned because there was none. */
 export interface CreateBridge extends Common {
   readonly do: 'createBridge';
   readonly in: 'node';
   readonly name: string;
   readonly mac: string;
-  readonly mtuBytes?: number | undefined;
   readonly group: number;
 }
 
@@ -58,7 +63,8 @@ export interface SetLink extends Common {
   readonly was?: LinkSettings | undefined;
 }
 
-export interface SetMaster extends Common {
+/** The kernel drops the forwarding entries of the port and resets its flags. */
+export interface SetMaster extends WithBack {
   readonly do: 'setMaster';
   readonly in: 'node';
   readonly link: string;
@@ -70,6 +76,7 @@ export interface SetPortFlags extends Common {
   readonly in: 'node';
   readonly link: string;
   readonly flags: PortFlags;
+  readonly was?: PortFlags | undefined;
 }
 
 /** Makes the clsact qdisc where there is none, then creates or replaces exactly this filter (protocol all, direct action). */
@@ -91,7 +98,7 @@ export interface ChangeFdb extends Common {
 }
 
 /** Create or replace. */
-export interface AddAddress extends Common {
+export interface AddAddress extends WithBack {
   readonly do: 'addAddress';
   readonly link: string;
   readonly address: string;
@@ -103,7 +110,7 @@ export interface AddAddress extends Common {
 }
 
 /** EADDRNOTAVAIL is fine. */
-export interface RemoveAddress extends Common {
+export interface RemoveAddress extends WithBack {
   readonly do: 'removeAddress';
   readonly link: string;
   readonly address: string;

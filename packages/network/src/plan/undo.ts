@@ -1,40 +1,41 @@
-/** The step that takes a step back, for an attachment that failed half way. What made a link is undone by deleting the link, so the rest of its steps need nothing. */
+/** The steps that take a step back, for a change that failed half way. What made a link is undone by deleting the link, so the rest of its steps need nothing. */
 import type { Step } from './step.ts';
 
-export function undoOf(step: Step): Step | undefined {
+export function undoOf(step: Step): readonly Step[] {
   const at = { in: step.in, key: step.key };
   switch (step.do) {
     case 'createBridge':
     case 'createVeth':
-      return { do: 'deleteLink', ...at, link: step.name };
+      return [{ do: 'deleteLink', ...at, link: step.name }];
     case 'setLink': {
       const { up: _, ...was } = step.was ?? {};
-      if (Object.keys(was).length === 0) return undefined;
-      return { do: 'setLink', ...at, link: step.set.name ?? step.link, set: was, was: step.set };
+      if (Object.keys(was).length === 0) return [];
+      return [{ do: 'setLink', ...at, link: step.set.name ?? step.link, set: was, was: step.set }];
     }
-    case 'addAddress':
-      return { do: 'removeAddress', ...at, link: step.link, address: step.address };
-    case 'addRoute':
-      return { ...step, do: 'removeRoute' };
-    case 'removeRoute':
-      return { ...step, do: 'addRoute' };
-    case 'addRule':
-      return { ...step, do: 'removeRule' };
-    case 'removeRule':
-      return { ...step, do: 'addRule' };
-    case 'addFdb':
-      return { ...step, do: 'removeFdb' };
-    case 'removeFdb':
-      return { ...step, do: 'addFdb' };
-    case 'setSysctl':
-      return step.was === undefined ? undefined : { ...step, value: step.was, was: step.value };
-    // What was there before is not known, or not needed: the next plan mends it.
-    case 'setMaster':
     case 'setPortFlags':
-    case 'setPortFilter':
+      return step.was ? [{ ...step, flags: step.was, was: step.flags }] : [];
+    case 'setMaster':
+    case 'addAddress':
     case 'removeAddress':
+      return step.back ?? [];
+    case 'addRoute':
+      return [{ ...step, do: 'removeRoute' }];
+    case 'removeRoute':
+      return [{ ...step, do: 'addRoute' }];
+    case 'addRule':
+      return [{ ...step, do: 'removeRule' }];
+    case 'removeRule':
+      return [{ ...step, do: 'addRule' }];
+    case 'addFdb':
+      return [{ ...step, do: 'removeFdb' }];
+    case 'removeFdb':
+      return [{ ...step, do: 'addFdb' }];
+    case 'setSysctl':
+      return step.was === undefined ? [] : [{ ...step, value: step.was, was: step.value }];
+    // What was there is not known: a program that is replaced is the last of its plan.
+    case 'setPortFilter':
     case 'deleteLink':
     default:
-      return undefined;
+      return [];
   }
 }

@@ -16,7 +16,7 @@ import type { ObservedLink, ObservedNamespace, PortFlags } from './observed.ts';
 import { planRoutes, podRoute } from './routes.ts';
 import { changedSettings } from './settings.ts';
 import type { Instruction, LinkSettings, Step } from './step.ts';
-import { addressesOf, ipOf, linkNamed } from './world.ts';
+import { addressesOf, ipOf, linkLocalAddress, linkNamed } from './world.ts';
 
 /** What the kernel gives a veth; said by us, so that a wish that is taken back ends where it began. */
 const defaultMtuBytes = 1500;
@@ -32,6 +32,8 @@ export interface VethWish {
   /** Both ends, or none. */
   readonly ends: Ends;
   readonly facts: VethFacts;
+  /** MTU of the smallest interface before it that is on the same bridge. */
+  readonly smallestBefore: number;
 }
 
 /** Values that follow from the wish alone. */
@@ -108,7 +110,9 @@ export function planVeth(wish: VethWish): Step[] {
       ...asMade({ name: names.node, group: linkGroup, mac: facts.gatewayMac }),
     }),
   );
+  const filter = planFilter(wish);
   steps.push(...planPort(wish));
+  if (!filter.isReplaced) steps.push(...filter.steps);
   const podAlias = wish.interface.alias || wish.mark;
   steps.push(
     ...set('pod', {
@@ -124,19 +128,24 @@ export function planVeth(wish: VethWish): Step[] {
     steps.push(...order.flatMap((where) => set(where, { mtuBytes: facts.mtuBytes })));
   }
 
-  steps.push(
-    ...planAddresses({
-      in: 'pod',
-      link: names.pod,
-      key,
-      wanted: wish.interface.addresses,
-      observed: addressesOf(pod, ends.pod?.index),
-      noPrefixRoute: false,
-      remove: true,
-    }),
-  );
+  const routes = vethRoutes(wish);
+  const addresses = planAddresses({
+    in: 'pod',
+    link: names.pod,
+    key,
+    wanted: wish.interface.addresses,
+    linkLocal: linkLocalAddress(facts.podMac),
+    observed: addressesOf(pod, ends.pod?.index),
+    routes: routes.kept,
+    noPrefixRoute: false,
+    remove: true,
+  });
+  steps.push(...routes.removals, ...addresses.steps);
   steps.push(...set('pod', { up: true }), ...set('node', { up: true }));
-  steps.push(...vethRoutes(wish).steps);
+  steps.push(...routes.additions(addresses.lost));
+  // Its former program is not known and cannot be put back: nothing that the kernel may refuse comes after it.
+  if (filter.isReplaced) steps.push(...filter.steps);
+  steps.push(...lowerBridge(wish));
   return steps;
 }
 
@@ -150,30 +159,73 @@ export const vethRoutes = ({ interface: wanted, names, ends, pod }: VethWish) =>
     namespace: pod,
   });
 
-/** Bridge, flags, filter and forwarding entry of the node end. Leaving a bridge resets the flags and drops the entries. */
-function planPort({ interface: { key }, names, bridge, node, ends, facts }: VethWish): Step[] {
+/** Bridge, flags and forwarding entry of the node end. Leaving a bridge resets the flags and drops the entries. */
+function planPort(wish: VethWish): Step[] {
+  const {
+    interface: { key },
+    names,
+    bridge,
+    node,
+    ends,
+    facts,
+  } = wish;
   const port = ends.node;
   const at = { in: 'node', key, link: names.node } as const;
   const master = linkNamed(node, bridge.device);
   const moves = port !== undefined && (port.master === undefined || port.master !== master?.index);
-  const steps: Step[] = moves ? [{ do: 'setMaster', ...at, master: bridge.device }] : [];
+  const steps: Step[] = moves
+    ? [{ do: 'setMaster', ...at, master: bridge.device, back: backToMaster(wish, port) }]
+    : [];
 
-  const flagsHold = port?.portFlags?.learning === portFlags.learning && port.portFlags.flood === portFlags.flood;
-  if (moves || !flagsHold) steps.push({ do: 'setPortFlags', ...at, flags: portFlags });
-
-  const filterHolds = node.filters.some(
-    (filter) =>
-      filter.link === port?.index &&
-      filter.priority === filterPriority &&
-      filter.handle === filterHandle &&
-      filter.digest === facts.digest,
-  );
-  if (!filterHolds) {
-    steps.push({ do: 'setPortFilter', ...at, priority: filterPriority, handle: filterHandle, program: facts.program });
+  const was = port?.portFlags;
+  if (moves || was?.learning !== portFlags.learning || was.flood !== portFlags.flood) {
+    steps.push({ do: 'setPortFlags', ...at, flags: portFlags, ...(moves ? {} : { was }) });
   }
   const pinned = node.fdb.some((entry) => entry.link === port?.index && entry.mac === facts.podMac && entry.pinned);
   if (moves || !pinned) steps.push({ do: 'addFdb', ...at, mac: facts.podMac });
   return steps;
+}
+
+/** Nothing where it was on no bridge: there it was of no use. */
+function backToMaster({ interface: { key }, names, node }: VethWish, port: ObservedLink): Step[] {
+  const at = { in: 'node', key, link: names.node } as const;
+  const master = node.links.find(({ index }) => index === port.master);
+  if (!master) return [];
+  return [
+    { do: 'setMaster', ...at, master: master.name },
+    ...(port.portFlags ? [{ do: 'setPortFlags', ...at, flags: port.portFlags } as const] : []),
+    ...node.fdb
+      .filter((entry) => entry.link === port.index && entry.pinned)
+      .map(({ mac }): Step => ({ do: 'addFdb', in: 'node', key, link: names.node, mac })),
+  ];
+}
+
+/** A port without filter gets one before it is up. */
+function planFilter({ interface: { key }, names, node, ends, facts }: VethWish): {
+  readonly steps: readonly Step[];
+  readonly isReplaced: boolean;
+} {
+  const there = node.filters.find(
+    ({ link, priority, handle }) => link === ends.node?.index && priority === filterPriority && handle === filterHandle,
+  );
+  if (there?.digest === facts.digest) return { steps: [], isReplaced: false };
+  const { program } = facts;
+  const at = { in: 'node', key, link: names.node } as const;
+  return {
+    steps: [{ do: 'setPortFilter', ...at, priority: filterPriority, handle: filterHandle, program }],
+    isReplaced: there !== undefined,
+  };
+}
+
+/**
+ * A bridge whose MTU nobody asked for goes down to that of a port, as it does by itself where it was never given one; only who knows all ports lets it go
+ * up again.
+ */
+function lowerBridge({ interface: { key }, bridge, node, facts, smallestBefore }: VethWish): Step[] {
+  const seen = linkNamed(node, bridge.device)?.mtuBytes;
+  if (bridge.mtuBytes !== undefined || seen === undefined || seen <= facts.mtuBytes) return [];
+  const mtuBytes = Math.min(facts.mtuBytes, smallestBefore);
+  return [{ do: 'setLink', in: 'node', key, link: bridge.device, set: { mtuBytes } }];
 }
 
 const staleFdb = ({ interface: { key }, names, node, ends, facts: { podMac } }: VethWish): Step[] =>

@@ -1,5 +1,6 @@
 /** Small questions to an observed namespace, asked by every part of the plan. */
 import { type IpAddress, formatIp, parseCidr } from '@podloom/api';
+import { linkLocalOf } from '../mac.ts';
 import type { ObservedLink, ObservedNamespace } from './observed.ts';
 
 export const linkNamed = (namespace: ObservedNamespace | undefined, name: string): ObservedLink | undefined =>
@@ -21,6 +22,9 @@ export function ipOf(text: string): IpAddress {
   const { family, address } = parseCidr(text);
   return { family, value: address };
 }
+
+/** The fe80:: address that follows from a MAC. */
+export const linkLocalAddress = (mac: string): string => `${formatIp({ family: 6, value: linkLocalOf(mac) })}/64`;
 
 export const isLinkLocal = (text: string): boolean => {
   const { family, value } = ipOf(text);
