@@ -254,6 +254,14 @@ describe('composePod', () => {
     ]);
   });
 
+  it('takes two routes for the same where the kernel does: an IPv6 metric of 0 is none', () => {
+    const primaryNetworks = [
+      primary('a', 9, { routes: [{ to: 'fd00:9::/64', via: 'fe80::1' }] }),
+      primary('b', 5, { routes: [{ to: 'fd00:9::/64', via: 'fe80::2', metric: 0 }] }),
+    ];
+    expect(composePod(pod, { primaryNetworks }).conflicts).toMatchObject([{ loser: { name: 'b' } }]);
+  });
+
   it('does not depend on the order in which objects come', () => {
     const anyAttachment = fc.record({
       name: fc.constantFrom('pc0', 'pc1', 'pc2'),
