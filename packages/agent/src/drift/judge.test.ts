@@ -41,6 +41,9 @@ describe('driftIn', () => {
     };
     expect(judge(ready, always, [mtu('pcbr0')])).toBeUndefined();
     expect(judge(ready, always, [mtu('hpc07')])).toMatchObject({ hold: false });
+    const lowering: Step = { ...mtu('pcbr0'), key: interfaceKey };
+    expect(judge(ready, always, [lowering])).toBeUndefined();
+    expect(judge(ready, always, [step, lowering])).toMatchObject({ steps: [step, lowering] });
   });
 
   it('is none without steps', () => {

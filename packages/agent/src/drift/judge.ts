@@ -67,8 +67,12 @@ export function driftIn({ key, network, old, steps, guard }: DriftInput): Drift 
   );
   const ready = findCondition(old?.conditions, 'Ready');
   const wasReady = ready?.status === 'True' || wasHeld(ready?.reason);
+  // Where the port is held, so is what would follow it.
+  const isAlone = ({ key }: Step): boolean =>
+    key === undefined || steps.filter((step) => step.key === key).length === 1;
   const drifted = steps.filter(
-    (step) => !followsPorts(step, network) && (step.key === undefined ? wasReady : attached.has(step.key)),
+    (step) =>
+      !(followsPorts(step, network) && isAlone(step)) && (step.key === undefined ? wasReady : attached.has(step.key)),
   );
   if (drifted.length === 0) return undefined;
 
