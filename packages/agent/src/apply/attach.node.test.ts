@@ -387,8 +387,10 @@ describe('what the kernel does by itself', () => {
     using world = makeWorld(2);
     const [a, b] = two(world);
     const bridge = { ...podInterface(2).bridge!, mtuBytes: 1400 };
-    serve(world, changed(a, podInterface(2, { bridge, mtuBytes: 9000 })));
     const unasked = changed(a, podInterface(2, { mtuBytes: 9000 }));
+    serve(world, unasked);
+    serve(world, changed(a, podInterface(2, { bridge, mtuBytes: 9000 })));
+    expect(mtuOf(world, 'pcbr0')).toBe(1400);
     const tidy = (...all: Served[]): void => {
       world.view.touchAll();
       tidyNode(all.map(networkOf), { netns: world.node, view: world.view, log: silentLog });
