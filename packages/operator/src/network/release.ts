@@ -2,7 +2,7 @@
  * Giving addresses back. Each cache is behind the server by its own little while, and a leader before us may have done what ours have not heard of.
  * To hand out late costs nothing and to take back wrongly costs a pod its address, so the server itself is asked before anything is taken back.
  */
-import { type PodNetwork, type PodNetworkSpec, podNetworkKind } from '@podloom/api';
+import { type PodInterface, type PodNetwork, type PodNetworkSpec, podNetworkKind } from '@podloom/api';
 import { type ObjectKey, type Pod, isNotFound, parseObjectKey, pods } from '@podloom/kube';
 import type { Held, Leaves } from './allocator.ts';
 import type { NetworkContext } from './context.ts';
@@ -68,19 +68,28 @@ const textOf = ({ entry, range }: Held): string => `${entry.address}/${range.cid
 
 const isInSpec = (held: Held, { interfaces }: PodNetworkSpec): boolean =>
   interfaces.some(
-    ({ key, addresses, bridge, name, namePrefix }) =>
-      key === held.entry.interfaceKey &&
-      (bridge?.name ?? name ?? namePrefix) === held.range.network &&
-      addresses.includes(textOf(held)),
+    (one) =>
+      one.key === held.entry.interfaceKey &&
+      networkOf(one) === held.range.network &&
+      one.addresses.includes(textOf(held)),
   );
+
+const networkOf = ({ bridge, name, namePrefix }: PodInterface): string | undefined =>
+  bridge?.name ?? name ?? namePrefix;
 
 const isInUse = (held: Held, network: PodNetwork | undefined): boolean =>
   network !== undefined &&
   (isInSpec(held, network.spec) ||
     (network.status?.interfaces ?? []).some(
       ({ key, state, addresses }) =>
-        key === held.entry.interfaceKey && (state !== 'Attached' || (addresses ?? []).includes(textOf(held))),
+        key === held.entry.interfaceKey &&
+        (state !== 'Attached' || ((addresses ?? []).includes(textOf(held)) && !hasMoved(held, network))),
     ));
+
+/** The agent has put the interface on another network, which may have the same range: the address that it sees there is not this one. */
+const hasMoved = ({ entry, range }: Held, network: PodNetwork): boolean =>
+  isObserved(network) &&
+  network.spec.interfaces.some((one) => one.key === entry.interfaceKey && networkOf(one) !== range.network);
 
 async function present<T>(get: () => Promise<T>): Promise<T | undefined> {
   try {

@@ -1,0 +1,72 @@
+import { type PodNetwork, podNetworkKind } from '@podloom/api';
+import type { Pod } from '@podloom/kube';
+import { describe, expect, it } from 'vitest';
+import type { Held, Leaves } from './allocator.ts';
+import type { NetworkContext } from './context.ts';
+import { releaseUnneeded } from './release.ts';
+
+const key = 'PodConfig/c/pc0';
+const address = '10.0.0.2/24';
+const pod: Pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'a', namespace: 'ns', uid: 'uid-a' } };
+
+/** A pod that is to have its address on bridge `br2`, as its agent sees it. */
+const network = (status: PodNetwork['status']): PodNetwork => ({
+  apiVersion: podNetworkKind.apiVersion,
+  kind: 'PodNetwork',
+  metadata: { name: 'a', namespace: 'ns', generation: 2 },
+  spec: {
+    podUid: 'uid-a',
+    nodeName: 'n1',
+    interfaces: [
+      {
+        key,
+        namePrefix: 'pc0',
+        linkType: 'veth',
+        source: { apiVersion: 'v1', kind: 'PodConfig', name: 'c' },
+        addresses: [address],
+        bridge: { name: 'br2', device: 'br2', gateways: [], home: 'node' },
+        routes: [],
+      },
+    ],
+  },
+  ...(status && { status }),
+});
+const link = { key, name: 'pc07', addresses: [address] };
+
+/** The bridges on which the pod's address is given back. */
+async function givenBack(seen: PodNetwork): Promise<string[]> {
+  const held = ['br', 'br2'].map((bridge): Held => ({
+    entry: { address: '10.0.0.2', podName: 'a', podUid: 'uid-a', interfaceKey: key },
+    range: { network: bridge, cidr: '10.0.0.0/24' },
+  }));
+  const back: string[] = [];
+  const context = {
+    client: { get: () => Promise.resolve(seen) },
+    caches: { nodes: { get: () => ({}) } },
+    allocator: {
+      heldBy: () => held,
+      release: (_: string, leaves: Leaves) => void back.push(...held.filter(leaves).map(({ range }) => range.network)),
+    },
+  } as unknown as NetworkContext;
+  const wanted = { spec: seen.spec, waiting: new Set<string>() };
+  await releaseUnneeded(pod, seen, wanted, context, new AbortController().signal);
+  return back;
+}
+
+describe('an interface that moved to another bridge with the same range', () => {
+  it.each([
+    [
+      'gives back its address on the former',
+      { observedGeneration: 2, interfaces: [{ ...link, state: 'Attached' }] },
+      ['br'],
+    ],
+    [
+      'keeps it until the agent has seen that',
+      { observedGeneration: 1, interfaces: [{ ...link, state: 'Attached' }] },
+      [],
+    ],
+    ['keeps it while the move fails', { observedGeneration: 2, interfaces: [{ ...link, state: 'Failed' }] }, []],
+  ] as const)('%s', async (_, status, bridges) => {
+    expect(await givenBack(network(structuredClone(status) as never))).toEqual(bridges);
+  });
+});
