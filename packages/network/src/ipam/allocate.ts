@@ -15,6 +15,8 @@ interface Draft {
   readonly pool: IPPool;
   readonly numbers: PoolNumbers;
   readonly taken: Map<bigint, IPAllocation>;
+  /** By address: what other pools have of it. */
+  readonly elsewhere: ReadonlyMap<bigint, readonly IPAllocation[]>;
   /** Set aside for whoever computes this. */
   readonly stock: readonly bigint[];
   /** Below this one no address is free: many requests take one walk through the pool. */
@@ -27,17 +29,20 @@ export interface AllocateOptions {
   readonly now: string;
   /** The term of leadership that computes, and sets a stock aside for itself. Left out, whatever stock there is counts as one's own and none is made. */
   readonly holder?: string | undefined;
+  /** What pools of the same network claim whose range overlaps this one, because it was declared otherwise before. Only its owner gets it here. */
+  readonly elsewhere?: readonly IPAllocation[] | undefined;
 }
 
 /** Pools of one range, in any order. Asking again for what a pod's interface has gives the same address. */
 export function allocate(
   pools: readonly IPPool[],
   requests: readonly PoolRequest[],
-  { now, holder }: AllocateOptions,
+  { now, holder, elsewhere = [] }: AllocateOptions,
 ): Allocated {
   const nowMs = Date.parse(now);
+  const others = Map.groupBy(elsewhere, ({ address }) => parseIp(address).value);
   const drafts = pools
-    .map((pool) => draftOf(pool, now, holder))
+    .map((pool) => draftOf(pool, now, holder, others))
     .toSorted((a, b) => (a.numbers.first < b.numbers.first ? -1 : 1));
   // Statics first: the next free address must not be one that another request of this batch asks for.
   const order = requests.map((_, i) => i).toSorted((a, b) => rank(requests[a]!) - rank(requests[b]!) || a - b);
@@ -47,7 +52,7 @@ export function allocate(
   return { changed: changed.map((draft) => written(draft, nowMs, holder)), results };
 }
 
-function draftOf(pool: IPPool, now: string, holder: string | undefined): Draft {
+function draftOf(pool: IPPool, now: string, holder: string | undefined, elsewhere: Draft['elsewhere']): Draft {
   const numbers = numbersOf(pool.spec);
   const taken = new Map((pool.status?.allocations ?? []).map((entry) => [parseIp(entry.address).value, entry]));
   const { stock } = pool.status ?? {};
@@ -62,13 +67,18 @@ function draftOf(pool: IPPool, now: string, holder: string | undefined): Draft {
       taken.set(value, formerStock(numbers.family, value, now));
     }
   }
+  // What the stock and the counts were made from is another spec by now.
+  const isOutdated =
+    pool.status !== undefined &&
+    (stocked.some((value) => !numbers.isOpen(value)) || pool.status.free !== countsOf(pool).free);
   return {
     pool,
     numbers,
     taken,
+    elsewhere,
     stock: isOwn ? stocked : [],
     cursor: numbers.first,
-    changed: isTakenOver,
+    changed: isTakenOver || (holder !== undefined && isOutdated),
   };
 }
 
@@ -78,7 +88,7 @@ const isOf = (entry: IPAllocation, { podUid, interfaceKey }: PoolRequest): boole
   entry.podUid === podUid && entry.interfaceKey === interfaceKey;
 
 /** When an address that was given back may go to another pod; undefined while a pod has it. */
-export function coolUntilMs(entry: IPAllocation): number | undefined {
+function coolUntilMs(entry: IPAllocation): number | undefined {
   if (entry.releasedAt === undefined) return undefined;
   // In the first of the two a write of the former leader may still arrive, and what it gave be in use.
   return Date.parse(entry.releasedAt) + (isFormerStock(entry) ? 2 : 1) * coolDownMs;
@@ -91,7 +101,7 @@ function serve(request: PoolRequest, drafts: readonly Draft[], nowMs: number): A
   for (const draft of drafts) {
     const own = draft.taken
       .entries()
-      .find(([value, entry]) => isOf(entry, request) && !draft.numbers.isReserved(value));
+      .find(([value, entry]) => isOf(entry, request) && mayHave(draft, value, entry, request, nowMs));
     if (own) return give(draft, own[0], request);
   }
   for (const draft of drafts) {
@@ -100,23 +110,70 @@ function serve(request: PoolRequest, drafts: readonly Draft[], nowMs: number): A
   }
   const [first] = drafts;
   const range = first ? `${first.pool.spec.network} (${first.pool.spec.cidr})` : 'the network';
-  return { failed: 'Exhausted', message: `No address of ${range} is free; free one, or widen the range` };
+  return {
+    failed: 'Exhausted',
+    message: `No address of ${range} is free; free one, or widen the range`,
+    ...endOf(drafts.flatMap((draft) => cooling(draft, nowMs))),
+  };
+}
+
+/** Of its own: what it holds while that is no gateway, and what it gave back as far as it would be handed out at all. */
+const mayHave = (
+  draft: Draft,
+  value: bigint,
+  { releasedAt }: IPAllocation,
+  request: PoolRequest,
+  nowMs: number,
+): boolean =>
+  releasedAt === undefined
+    ? !draft.numbers.isReserved(value)
+    : draft.numbers.isOpen(value) && rivalsOf(draft, value, request, nowMs).length === 0;
+
+const endOf = (endsMs: readonly number[]): { coolUntilMs?: number } =>
+  endsMs.length === 0 ? {} : { coolUntilMs: Math.min(...endsMs) };
+
+/** When what cools down of a pool can be handed out. */
+const cooling = ({ numbers, taken, elsewhere }: Draft, nowMs: number): number[] =>
+  [...taken.values(), ...[...elsewhere.values()].flat()]
+    .filter((entry) => coolsDown(entry, nowMs) && isOpenIn(numbers, entry))
+    .flatMap((entry) => coolUntilMs(entry) ?? []);
+
+function isOpenIn({ first, last, isOpen }: PoolNumbers, { address }: IPAllocation): boolean {
+  const { value } = parseIp(address);
+  return value >= first && value <= last && isOpen(value);
 }
 
 function serveStatic(request: PoolRequest, address: string, drafts: readonly Draft[], nowMs: number): AllocationResult {
   const { family, value } = parseIp(address);
   const draft = drafts.find(({ numbers: n }) => n.family === family && value >= n.first && value <= n.last);
   if (!draft || draft.numbers.isReserved(value)) {
+    if (draft && mayHaveIt(draft, value, request) && rivalsOf(draft, value, request, nowMs).length === 0) {
+      give(draft, value, request); // to be given back, and to cool down then
+    }
     return { failed: 'AddressOutsideRange', message: `${address} cannot be handed out in this network` };
   }
-  const holder = draft.taken.get(value);
-  if (holder && !isOf(holder, request) && !mayFollow(holder, request, nowMs)) {
-    const until = holder.releasedAt === undefined ? 'belongs to' : 'belonged until just now to';
-    const whom = isFormerStock(holder) ? 'the stock of another operator' : `pod ${holder.podName}`;
-    return { failed: 'AddressTaken', message: `${address} ${until} ${whom}` };
+  const [rival] = rivalsOf(draft, value, request, nowMs);
+  if (rival) {
+    const until = rival.releasedAt === undefined ? 'belongs to' : 'belonged until just now to';
+    const whom = isFormerStock(rival) ? 'the stock of another operator' : `pod ${rival.podName}`;
+    const message = `${address} ${until} ${whom}`;
+    return { failed: 'AddressTaken', message, ...endOf([coolUntilMs(rival) ?? []].flat()) };
   }
   return give(draft, value, request);
 }
+
+/** Handed out before it was reserved, perhaps without a write. */
+const mayHaveIt = ({ stock, taken }: Draft, value: bigint, request: PoolRequest): boolean => {
+  const holder = taken.get(value);
+  return request.hasIt === true || stock.includes(value) || (holder !== undefined && isOf(holder, request));
+};
+
+/** All who have, or had lately, this address. */
+const holdersOf = ({ taken, elsewhere }: Draft, value: bigint): IPAllocation[] =>
+  [taken.get(value) ?? [], elsewhere.get(value) ?? []].flat();
+
+const rivalsOf = (draft: Draft, value: bigint, request: PoolRequest, nowMs: number): IPAllocation[] =>
+  holdersOf(draft, value).filter((holder) => !isOf(holder, request) && !mayFollow(holder, request, nowMs));
 
 /** What a former leader handed out of its stock and did not live to record is recorded now. */
 const mayFollow = (holder: IPAllocation, { hasIt = false }: PoolRequest, nowMs: number): boolean =>
@@ -131,11 +188,9 @@ function nextFree(draft: Draft, nowMs: number): bigint | undefined {
   return undefined;
 }
 
-function isFree({ numbers, taken }: Draft, value: bigint, nowMs: number): boolean {
-  if (numbers.isReserved(value) || numbers.isExcluded(value)) return false;
-  const holder = taken.get(value);
-  return !holder || (holder.releasedAt !== undefined && !coolsDown(holder, nowMs));
-}
+const isFree = (draft: Draft, value: bigint, nowMs: number): boolean =>
+  draft.numbers.isOpen(value) &&
+  holdersOf(draft, value).every((holder) => holder.releasedAt !== undefined && !coolsDown(holder, nowMs));
 
 function give(draft: Draft, value: bigint, request: PoolRequest): AllocationResult {
   const { family, prefixLength } = draft.numbers;

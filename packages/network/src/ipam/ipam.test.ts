@@ -1,11 +1,10 @@
-import type { IPPool } from '@podloom/api';
-import { ipPoolKind } from '@podloom/api';
+import { type IPAllocation, type IPPool, formatIp, ipPoolKind, parseIp } from '@podloom/api';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { allocate, coolDownMs } from './allocate.ts';
-import { capacityOf, firstGateway, poolCount, poolFor, poolsOf } from './pools.ts';
+import { firstGateway, numbersOf, poolFor, poolsOf } from './pools.ts';
 import { release } from './release.ts';
-import { givenBack, stockOf, stockSizeFor } from './stock.ts';
+import { claimsOf, givenBack, stockOf, stockSizeFor } from './stock.ts';
 import type { Allocated, NetworkRange, PoolRequest } from './types.ts';
 
 const at = (ms: number): string => new Date(Date.UTC(2030, 0, 1) + ms).toISOString();
@@ -24,6 +23,10 @@ const ask = (pod: string, more: Partial<PoolRequest> = {}): PoolRequest => ({
   interfaceKey: 'pc0',
   ...more,
 });
+/** The pools of the range as it is declared now. */
+const turn = (before: readonly IPPool[], spec: Partial<IPPool['spec']>): IPPool[] =>
+  before.map((pool) => turned(pool, spec));
+const turned = (pool: IPPool, spec: Partial<IPPool['spec']>): IPPool => ({ ...pool, spec: { ...pool.spec, ...spec } });
 const merge = (before: readonly IPPool[], changed: readonly IPPool[]): IPPool[] =>
   before.map((pool) => changed.find(({ metadata }) => metadata.name === pool.metadata.name) ?? pool);
 const given = (before: readonly IPPool[], requests: readonly PoolRequest[], time = now): string[] =>
@@ -33,18 +36,18 @@ const given = (before: readonly IPPool[], requests: readonly PoolRequest[], time
 
 describe('pools of a range', () => {
   it.each([
-    ['192.168.100.0/24', 1n, 253, '192.168.100.1'],
-    ['10.0.0.0/16', 256n, 254, '10.0.0.1'],
-    ['10.0.0.0/30', 1n, 1, '10.0.0.1'],
-    ['10.0.0.0/31', 1n, 2, undefined],
-    ['10.0.0.7/32', 1n, 1, undefined],
-    ['fd00:1::/64', 1n << 56n, 254, 'fd00:1::1'],
-    ['fd00:1::/126', 1n, 2, 'fd00:1::1'],
-    ['fd00:1::/127', 1n, 2, undefined],
-    ['fd00:1::5/128', 1n, 1, undefined],
-  ])('of %s are %s, the first with %s addresses, gateway %s', (cidr, count, capacity, gateway) => {
-    const [first] = poolsOf({ network: 'n', cidr }, 1);
-    expect([poolCount(cidr), capacityOf(first!.spec), firstGateway(cidr)]).toEqual([count, capacity, gateway]);
+    ['192.168.100.0/24', 1, 253, '192.168.100.1'],
+    ['10.0.0.0/16', 256, 254, '10.0.0.1'],
+    ['10.0.0.0/30', 1, 1, '10.0.0.1'],
+    ['10.0.0.0/31', 1, 2, undefined],
+    ['10.0.0.7/32', 1, 1, undefined],
+    ['fd00:1::/64', 300, 254, 'fd00:1::1'],
+    ['fd00:1::/126', 1, 2, 'fd00:1::1'],
+    ['fd00:1::/127', 1, 2, undefined],
+    ['fd00:1::5/128', 1, 1, undefined],
+  ])('of %s are %s of 300, the first with %s addresses, gateway %s', (cidr, count, capacity, gateway) => {
+    const all = poolsOf({ network: 'n', cidr }, 300);
+    expect([all.length, numbersOf(all[0]!.spec).capacity, firstGateway(cidr)]).toEqual([count, capacity, gateway]);
   });
 
   it('have names that the API takes and that no two pools share', () => {
@@ -64,6 +67,45 @@ describe('pools of a range', () => {
     const range = { network: 'n', cidr: '10.0.0.0/16' };
     expect(poolFor(range, '10.0.3.7')).toEqual(poolsOf(range, 4)[3]);
     expect(poolFor(range, '10.1.0.0')).toBeUndefined();
+  });
+});
+
+describe('pools of a range of which much is excluded', () => {
+  it.each([
+    ['fd00::/64', ['fd00::/96'], ['fd00::1:0:0', 'fd00::1:0:100', 'fd00::1:0:200']],
+    ['10.0.0.0/8', ['10.0.0.0/9', '10.128.1.0/24', '10.128.0.0/32'], ['10.128.0.0', '10.128.2.0', '10.128.3.0']],
+    [
+      '10.0.0.0/16',
+      ['10.0.0.2/31', '10.0.0.4/30', '10.0.0.8/29', '10.0.0.16/28'],
+      ['10.0.0.0', '10.0.1.0', '10.0.2.0'],
+    ],
+    ['10.0.0.0/22', ['10.0.0.128/25', '10.0.0.0/25', '10.0.2.0/23'], ['10.0.1.0']],
+    ['10.0.0.0/16', ['10.0.0.0/17', '10.0.128.0/17'], []],
+    ['10.0.0.0/24', ['10.0.0.128/25', '10.0.0.64/26', '10.0.0.0/26'], []],
+    // Nothing is left but the gateway.
+    ['10.0.0.0/30', ['10.0.0.2/32'], []],
+  ])('are those of %s without %s that have an address to give', (cidr, exclude, first) => {
+    expect(poolsOf({ network: 'n', cidr, exclude }, 3).map(({ spec }) => spec.range.first)).toEqual(first);
+  });
+
+  it('have as much room as there are addresses that are open', () => {
+    const anyPart = fc.tuple(fc.nat(1023), fc.integer({ min: 24, max: 32 })).map(([n, length]) => {
+      const value = (n >> (32 - length)) << (32 - length);
+      return `10.0.${value >> 8}.${value & 255}/${length}`;
+    });
+    fc.assert(
+      fc.property(fc.array(anyPart, { maxLength: 12 }), (exclude) => {
+        const range = { network: 'n', cidr: '10.0.0.0/22', exclude };
+        const made = poolsOf(range, 9);
+        for (const start of [0n, 256n, 512n, 768n].map((n) => parseIp('10.0.0.0').value + n)) {
+          const { name, spec } = poolFor(range, formatIp({ family: 4, value: start }))!;
+          const { isOpen, capacity } = numbersOf(spec);
+          const open = Array.from({ length: 256 }, (_, i) => start + BigInt(i)).filter(isOpen);
+          expect(capacity).toBe(open.length);
+          expect(made.some((one) => one.name === name)).toBe(open.length > 0);
+        }
+      }),
+    );
   });
 });
 
@@ -128,6 +170,93 @@ describe('allocate', () => {
     expect(given(freed, [ask('b')], at(coolDownMs))).toEqual(['10.0.0.2/30']);
   });
 
+  it('says when it is worth to ask again, and only where an address that would do is about to be free', () => {
+    const tiny = pools({ cidr: '10.0.0.0/29' });
+    const full = merge(
+      tiny,
+      allocate(
+        tiny,
+        ['a', 'b', 'c', 'd', 'e'].map((pod) => ask(pod)),
+        { now },
+      ).changed,
+    );
+    const freed = merge(
+      full,
+      release(full, ({ podName }) => podName === 'c', now),
+    );
+    const asked = (request: PoolRequest, ms: number) => allocate(freed, [request], { now: at(ms) }).results[0];
+    const until = Date.parse(now) + coolDownMs;
+    expect(asked(ask('f'), 1)).toMatchObject({ failed: 'Exhausted', coolUntilMs: until });
+    expect(asked(ask('f', { address: '10.0.0.4' }), 1)).toMatchObject({ failed: 'AddressTaken', coolUntilMs: until });
+    for (const ms of [1, coolDownMs, 2 * coolDownMs]) {
+      expect(asked(ask('f', { address: '10.0.0.3' }), ms)).not.toHaveProperty('coolUntilMs');
+      expect(asked(ask('f', { address: '10.0.0.1' }), ms)).not.toHaveProperty('coolUntilMs');
+    }
+    // What has cooled down stays in the pool until its next write, and here would not do.
+    const again = allocate(turn(freed, { exclude: ['10.0.0.4/32'] }), [ask('f')], { now: at(coolDownMs) }).results[0];
+    expect(again).toMatchObject({ failed: 'Exhausted' });
+    expect(again).not.toHaveProperty('coolUntilMs');
+  });
+
+  it('leaves a pod what is excluded since, but not what is the gateway since', () => {
+    const after = merge(pools(), allocate(pools(), [ask('a')], { now }).changed);
+    expect(given(turn(after, { exclude: ['192.168.100.0/28'] }), [ask('a')])).toEqual(['192.168.100.2/24']);
+    expect(given(turn(after, { gateway: '192.168.100.2' }), [ask('a')])).toEqual(['192.168.100.1/24']);
+    const kept = ask('a', { address: '192.168.100.2', hasIt: true });
+    expect(given(turn(after, { gateway: '192.168.100.2' }), [kept])).toEqual(['AddressOutsideRange']);
+  });
+
+  it('gives who comes back what it had, unless that is excluded since', () => {
+    const taken = merge(pools(), allocate(pools(), [ask('a')], { now }).changed);
+    const freed = merge(
+      taken,
+      release(taken, () => true, now),
+    );
+    expect(given(turn(freed, { exclude: ['192.168.100.2/32'] }), [ask('a')])).toEqual(['192.168.100.3/24']);
+  });
+
+  it('gives nothing that a pool of the narrower range before has given, except to its owner', () => {
+    const narrow = pools({ cidr: '192.168.100.0/28' });
+    const before = merge(narrow, taken(narrow, [ask('a'), ask('b')], 'one').changed);
+    const freed = merge(
+      before,
+      release(before, ({ podName }) => podName === 'b', now),
+    );
+    const wide = (requests: readonly PoolRequest[], ms: number) =>
+      allocate(pools(), requests, {
+        now: at(ms),
+        elsewhere: freed.flatMap((pool) => claimsOf(pool, { holder: 'one', now: at(ms) })),
+      }).results;
+    // .2 is a's, .3 cools down, and these are set aside.
+    expect(stockOf(freed[0]!, 'one')).toEqual(['192.168.100.4', '192.168.100.5']);
+    expect(wide([ask('c'), ask('a', { address: '192.168.100.2' })], 1)).toEqual([
+      { address: '192.168.100.6/24' },
+      { address: '192.168.100.2/24' },
+    ]);
+    expect(wide([ask('c'), ask('d')], coolDownMs)).toEqual([
+      { address: '192.168.100.3/24' },
+      { address: '192.168.100.6/24' },
+    ]);
+    expect(wide([ask('c', { address: '192.168.100.2' })], 2 * coolDownMs)).toMatchObject([
+      { failed: 'AddressTaken', message: '192.168.100.2 belongs to pod a' },
+    ]);
+  });
+
+  it('gives nothing that another operator may give again out of the narrower range', () => {
+    const narrow = pools({ cidr: '192.168.100.0/29' });
+    const before = merge(narrow, taken(narrow, [ask('a')], 'one').changed);
+    const freed = merge(
+      before,
+      release(before, () => true, now),
+    );
+    const claims = freed.flatMap((pool) => claimsOf(pool, { holder: 'two', now: at(2 * coolDownMs) }));
+    const options = { now: at(2 * coolDownMs), holder: 'two', elsewhere: claims };
+    expect(allocate(pools(), [ask('c')], options).results).toEqual([{ address: '192.168.100.4/24' }]);
+    // Who has it by its PodNetwork keeps it.
+    const has = ask('b', { address: '192.168.100.3', hasIt: true });
+    expect(allocate(pools(), [has], options).results).toEqual([{ address: '192.168.100.3/24' }]);
+  });
+
   it('counts what is used and free', () => {
     const [pool] = allocate(pools(), [ask('a')], { now }).changed;
     expect(pool?.status).toMatchObject({ used: 1, free: 252 });
@@ -164,6 +293,27 @@ describe('a stock', () => {
     ]);
     expect(stockOf(after!, 'one')[0]).toBe('192.168.100.4');
     expect(stockOf(after!, 'one')).toHaveLength(stockSizeFor(251));
+  });
+
+  it('has nothing that is closed by now, and is renewed with the counts also when nothing else is written', () => {
+    const closed = turn(stocked(), { gateway: '192.168.100.9', exclude: ['192.168.100.0/29'] });
+    expect(stockOf(closed[0]!, 'one').slice(0, 2)).toEqual(['192.168.100.8', '192.168.100.10']);
+    const [after] = taken(closed, [ask('a')], 'one').changed;
+    expect(after?.status?.stock?.addresses).toEqual(stockOf(after!, 'one'));
+    expect(after?.status).toMatchObject({ used: 1, free: 246 });
+    expect(stockOf(after!, 'one')).toHaveLength(32);
+    expect(taken([after!], [ask('a')], 'one').changed).toEqual([]);
+  });
+
+  it('is not all that a leader may give without a write: nor does it give again what is closed by now', () => {
+    const before = stocked();
+    const freed = merge(
+      before,
+      release(before, () => true, now),
+    );
+    expect(givenBack(freed[0]!, 'one', ask('a'))).toBe('192.168.100.2');
+    const [pool] = turn(freed, { exclude: ['192.168.100.2/32'] });
+    expect(givenBack(pool!, 'one', ask('a'))).toBeUndefined();
   });
 
   it('of a former leader cools down before anyone else gets it', () => {
@@ -228,6 +378,8 @@ type Action =
   | { readonly do: 'detach'; readonly pod: number }
   | { readonly do: 'detachAndReturn'; readonly who: 0 | 1; readonly pod: number }
   | { readonly do: 'release'; readonly who: 0 | 1 }
+  | { readonly do: 'declare'; readonly gateway: string; readonly exclude: readonly string[] }
+  | { readonly do: 'widen' }
   | { readonly do: 'wait'; readonly ms: number };
 
 /** A PodNetwork may be in use for a moment before anyone who writes pools has seen it; by so much its address may cool down shorter. */
@@ -266,15 +418,41 @@ const anyAction: fc.Arbitrary<Action> = fc.oneof(
     }),
   },
 );
+/** The range is declared otherwise, and at some time grows. */
+const anyTurn: fc.Arbitrary<Action> = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant('declare' as const),
+      gateway: fc.constantFrom('10.0.0.1', '10.0.0.2', '10.0.0.4', '10.0.0.9'),
+      exclude: fc.constantFrom([], ['10.0.0.0/29'], ['10.0.0.8/29', '10.0.0.3/32']),
+    }),
+  },
+  { weight: 1, arbitrary: fc.constant({ do: 'widen' as const }) },
+);
 // fast-check's own choice of length would be five: too short for anyone to race.
 const story = fc.array(anyAction, { minLength: 40, maxLength: 100, size: 'max' });
+const turningStory = fc.array(fc.oneof({ weight: 12, arbitrary: anyAction }, { weight: 1, arbitrary: anyTurn }), {
+  minLength: 40,
+  maxLength: 100,
+  size: 'max',
+});
+
+/** As the server keeps what was written. */
+function stored({ metadata, ...rest }: IPPool): IPPool {
+  const resourceVersion = String(Number(metadata.resourceVersion) + 1);
+  return { ...rest, metadata: { ...metadata, resourceVersion } };
+}
 
 class Cluster {
-  server = pools({ cidr: '10.0.0.0/27' });
+  server = [...pools({ cidr: '10.0.0.0/27' }), ...pools({ cidr: '10.0.0.0/26' })];
+  cidr = '10.0.0.0/27';
   readonly copies: [IPPool[], IPPool[]] = [this.server, this.server];
   readonly terms: [string, string] = ['0', '1'];
   /** What each leader promised and has not recorded, by address: in memory only. */
   readonly promised: [Map<string, PoolRequest>, Map<string, PoolRequest>] = [new Map(), new Map()];
+  /** The same of the range as it was before it grew, never to be recorded. */
+  readonly promisedBefore: [Map<string, PoolRequest>, Map<string, PoolRequest>] = [new Map(), new Map()];
   /** When whose stock was taken over by another: nothing that was handed out without a write reaches the server a cool-down later. */
   readonly takeovers: { readonly term: string; readonly ms: number }[] = [];
   /** Of which of them each leader has heard. */
@@ -293,6 +471,10 @@ class Cluster {
   ofStock = 0;
   again = 0;
   inherited = 0;
+  /** What happened after the range was declared otherwise: pods that lost their address to the gateway, that took theirs along, that got one. */
+  lost = 0;
+  taken = 0;
+  usedWide = 0;
   ms = 0;
   readonly #lives = [0, 0, 0, 0, 0, 0];
 
@@ -310,16 +492,24 @@ class Cluster {
       this.refused += 1;
       return false;
     }
-    const stored = changed.map((pool): IPPool => {
-      const resourceVersion = String(Number(pool.metadata.resourceVersion) + 1);
-      return Object.assign({ ...pool }, { metadata: Object.assign({ ...pool.metadata }, { resourceVersion }) });
-    });
-    const before = this.server[0]?.status?.stock?.holder;
-    this.server = merge(this.server, stored);
-    const isOver = before !== undefined && this.server[0]?.status?.stock?.holder !== before;
+    const before = this.ofRange(this.server)?.status?.stock?.holder;
+    this.server = merge(this.server, changed.map(stored));
+    const isOver = before !== undefined && this.ofRange(this.server)?.status?.stock?.holder !== before;
     if (isOver) this.takeovers.push({ term: before, ms: this.ms });
     this.read(who);
     return true;
+  }
+
+  /** The pool of the range as it is now. */
+  ofRange = (copy: readonly IPPool[]): IPPool => copy.find(({ spec }) => spec.cidr === this.cidr)!;
+
+  /** What a leader knows of the range as it was. */
+  elsewhere(who: 0 | 1): IPAllocation[] {
+    const others = this.copies[who].filter(({ spec }) => spec.cidr !== this.cidr);
+    return [
+      ...others.flatMap((pool) => claimsOf(pool, { holder: this.terms[who], now: at(this.ms) })),
+      ...this.promisedBefore[who].entries().map(([address, request]) => Object.assign({ ...request }, { address })),
+    ];
   }
 
   read(who: 0 | 1): void {
@@ -339,12 +529,23 @@ class Cluster {
       case 'restart':
         this.terms[action.who] += '+';
         this.promised[action.who].clear();
+        this.promisedBefore[action.who].clear();
+        return;
+      case 'declare':
+        this.server = turn(this.server, { gateway: action.gateway, exclude: [...action.exclude] }).map(stored);
+        return;
+      case 'widen':
+        if (this.cidr !== '10.0.0.0/27') return;
+        this.cidr = '10.0.0.0/26';
+        for (const who of [0, 1] as const) {
+          this.read(who);
+          this.promised[who].forEach((request, address) => this.promisedBefore[who].set(address, request));
+          this.promised[who].clear();
+        }
         return;
       case 'remove': {
         const pod = this.pod(action.pod);
-        const had = this.living.get(pod);
-        if (had) this.lastUsed.set(had.address, { uid: had.request.podUid, ms: this.ms });
-        this.living.delete(pod);
+        this.leave(pod);
         this.onTheirWay = this.onTheirWay.filter(({ request }) => request.podName !== pod);
         this.#lives[action.pod]! += 1;
         return;
@@ -353,8 +554,7 @@ class Cluster {
         const pod = this.pod(action.pod);
         const had = this.living.get(pod);
         if (!had || this.onTheirWay.some(({ request }) => request.podName === pod)) return;
-        this.lastUsed.set(had.address, { uid: had.request.podUid, ms: this.ms });
-        this.living.delete(pod);
+        this.leave(pod);
         this.content.add(pod);
         return;
       }
@@ -381,6 +581,12 @@ class Cluster {
     }
   }
 
+  leave(pod: string): void {
+    const had = this.living.get(pod);
+    if (had) this.lastUsed.set(bare(had.address), { uid: had.request.podUid, ms: this.ms });
+    this.living.delete(pod);
+  }
+
   catchUp(): void {
     this.read(0);
     this.allocate(0, []);
@@ -394,12 +600,31 @@ class Cluster {
       Object.assign({ ...request }, { address: bare(address), hasIt: true }),
     );
     const requests = [...asked, ...this.promised[who].values(), ...known];
-    const { changed, results } = allocate(this.copies[who], requests, { now: at(this.ms), holder: this.terms[who] });
+    const pool = this.ofRange(this.copies[who]);
+    const { changed, results } = allocate([pool], requests, {
+      now: at(this.ms),
+      holder: this.terms[who],
+      elsewhere: this.elsewhere(who),
+    });
     if (!this.write(who, changed)) return;
+    const promised = new Map(this.promised[who]);
     this.promised[who].clear();
+    known.forEach(({ podName }, i) => {
+      const result = results[requests.length - known.length + i]!;
+      const { request, address } = this.living.get(podName)!;
+      if ('address' in result) {
+        if (result.address !== address) this.taken += 1;
+        this.living.set(podName, { request, address: result.address });
+      } else if (result.failed === 'AddressOutsideRange') {
+        this.lost += 1;
+        this.leave(podName);
+      }
+    });
     asked.forEach((request, i) => {
       const result = results[i]!;
       if (!('address' in result)) return;
+      if (promised.get(bare(result.address))?.podUid !== request.podUid)
+        this.check(pool, request, bare(result.address));
       const because = { term: this.terms[who], seen: this.seen[who], ms: this.ms, because: 'recorded' as const };
       const unwritten = changed.length === 0 ? { unwritten: because } : {};
       this.onTheirWay.push({ request, address: result.address, ...unwritten });
@@ -408,21 +633,33 @@ class Cluster {
 
   promise(who: 0 | 1, n: number): void {
     const request = ask(this.pod(n));
-    const [copy] = this.copies[who];
+    const copy = this.ofRange(this.copies[who]);
     const isOwn = ({ podUid, releasedAt }: { podUid: string; releasedAt?: string | undefined }) =>
       podUid === request.podUid && releasedAt === undefined;
-    const isKnown = copy?.status?.allocations?.some(isOwn) === true || [...this.promised[who].values()].some(isOwn);
+    const isKnown = copy.status?.allocations?.some(isOwn) === true || [...this.promised[who].values()].some(isOwn);
     if (this.living.has(request.podName) || isKnown) return;
-    const back = givenBack(copy!, this.terms[who], request);
-    const address = [...(back ? [back] : []), ...stockOf(copy!, this.terms[who])].find(
-      (one) => !this.promised[who].has(one),
+    const back = givenBack(copy, this.terms[who], request);
+    const others = new Set(this.elsewhere(who).map(({ address }) => address));
+    const address = [...(back ? [back] : []), ...stockOf(copy, this.terms[who])].find(
+      (one) => !this.promised[who].has(one) && !others.has(one),
     );
     if (address === undefined) return;
+    this.check(copy, request, address);
     this.content.delete(request.podName);
     this.promised[who].set(address, { ...request, address });
     const because = address === back ? 'given back' : 'stock';
     const unwritten = { term: this.terms[who], seen: this.seen[who], ms: this.ms, because } as const;
-    this.onTheirWay.push({ request, address: `${address}/27`, unwritten });
+    this.onTheirWay.push({ request, address: `${address}/${this.cidr.split('/')[1]}`, unwritten });
+  }
+
+  /** By what the leader knows of the range: what a pod holds it may keep though it is excluded by now. */
+  check({ spec, status }: IPPool, { podUid }: PoolRequest, address: string): void {
+    const { isReserved, isOpen } = numbersOf(spec);
+    const { value } = parseIp(address);
+    const holds = status?.allocations?.some(
+      (entry) => entry.address === address && entry.podUid === podUid && entry.releasedAt === undefined,
+    );
+    if (isReserved(value) || (!isOpen(value) && !holds)) this.violations.push(`${address} is not to be handed out`);
   }
 
   use(entry: Living): void {
@@ -432,10 +669,11 @@ class Cluster {
     // By a copy that was stale: another may have given it back for the pod, and from then on it cools down.
     if (unwritten?.because === 'recorded' && this.ms - unwritten.ms >= coolDownMs) return;
     if (this.living.has(request.podName)) return; // there is one already: the server refuses a second
-    const rival = [...this.living.values()].find((one) => one.address === address);
+    const rival = [...this.living.values()].find((one) => bare(one.address) === bare(address));
     if (rival) this.violations.push(`${address}: ${rival.request.podName} and ${request.podName}`);
-    const before = this.lastUsed.get(address);
+    const before = this.lastUsed.get(bare(address));
     this.used += 1;
+    if (address.endsWith('/26')) this.usedWide += 1;
     if (unwritten?.because === 'stock') this.ofStock += 1;
     if (unwritten?.because === 'given back') this.again += 1;
     if (before && before.uid !== request.podUid) this.inherited += 1;
@@ -463,6 +701,20 @@ describe('two leaders, crashes and retries', () => {
     );
   });
 
+  it('keep to that when gateway and exclusions change and the range grows, and hand out nothing that is closed', () => {
+    fc.assert(
+      fc.property(turningStory, (actions) => {
+        expect(play(actions).violations).toEqual([]);
+      }),
+      { numRuns: 2000 },
+    );
+    const told = fc.sample(turningStory, { numRuns: 200, seed: 1 }).map(play);
+    const count = (what: (cluster: Cluster) => number): number => told.reduce((sum, cluster) => sum + what(cluster), 0);
+    expect(count(({ lost }) => lost)).toBeGreaterThan(20);
+    expect(count(({ taken }) => taken)).toBeGreaterThan(20);
+    expect(count(({ usedWide }) => usedWide)).toBeGreaterThan(200);
+  });
+
   it('are told in stories in which addresses are really fought over', () => {
     const told = fc.sample(story, { numRuns: 200, seed: 1 }).map(play);
     const count = (what: (cluster: Cluster) => number): number => told.reduce((sum, cluster) => sum + what(cluster), 0);
@@ -475,7 +727,7 @@ describe('two leaders, crashes and retries', () => {
 
   it('end with pools that have every living address and none of a pod that is no more', () => {
     fc.assert(
-      fc.property(story, (actions) => {
+      fc.property(fc.oneof(story, turningStory), (actions) => {
         const cluster = play(actions);
         for (let round = 0; round < 2; round += 1) {
           cluster.act({ do: 'read', who: 0 });
@@ -484,7 +736,8 @@ describe('two leaders, crashes and retries', () => {
           cluster.ms += coolDownMs;
         }
         const held = cluster.server.flatMap(({ status }) => status?.allocations ?? []);
-        const holders = held.map(({ podName, address }) => `${podName} ${address}/27`);
+        const now = cluster.ofRange(cluster.server).status?.allocations ?? [];
+        const holders = now.map(({ podName, address }) => `${podName} ${address}/${cluster.cidr.split('/')[1]}`);
         expect(holders).toEqual(
           expect.arrayContaining([...cluster.living].map(([pod, { address }]) => `${pod} ${address}`)),
         );

@@ -18,17 +18,21 @@ export function firstGateway(cidr: string): string | undefined {
   return prefixLength < pairLength[family] ? formatIp({ family, value: first + 1n }) : undefined;
 }
 
-/** How many pools a range can have in all. */
-export const poolCount = (cidr: string): bigint => {
-  const { first, last } = parseCidr(cidr);
-  return (last - first) / poolSize + 1n;
-};
+/** The first pools of a range that have something to hand out: as many as asked for, or as there are. */
+export const poolsOf = (range: NetworkRange, count: number): PoolDeclaration[] =>
+  indexesOf(range)
+    .take(count)
+    .map((index) => poolAt(range, index))
+    .toArray();
 
-/** The first pools of a range: as many as asked for, or as there are. */
-export function poolsOf(range: NetworkRange, count: number): PoolDeclaration[] {
-  const possible = poolCount(range.cidr);
-  const length = possible < BigInt(count) ? Number(possible) : count;
-  return Array.from({ length }, (_, i) => poolAt(range, BigInt(i)));
+/** Where everything is excluded there is no pool. By arithmetic: what is excluded of an IPv6 range may be more pools than anyone can look at. */
+function* indexesOf(range: NetworkRange): Generator<bigint> {
+  const { first, last } = parseCidr(range.cidr);
+  let next = 0n;
+  for (const part of openParts(specOfRange(range), { first, last })) {
+    const start = (part.first - first) / poolSize;
+    for (next = start > next ? start : next; next <= (part.last - first) / poolSize; next += 1n) yield next;
+  }
 }
 
 /** The pool that an address of the range belongs to; undefined outside. */
@@ -39,21 +43,29 @@ export function poolFor(range: NetworkRange, address: string): PoolDeclaration |
   return poolAt(range, (ip.value - first) / poolSize);
 }
 
+/** What all pools of a range have in common. */
+export function specOfRange({ network, cidr, gateway, exclude = [] }: NetworkRange): Omit<IPPoolSpec, 'range'> {
+  const { family, first, prefixLength } = parseCidr(cidr);
+  const given = gateway === undefined ? firstGateway(cidr) : (gateway ?? undefined);
+  return {
+    network,
+    cidr: `${formatIp({ family, value: first })}/${prefixLength}`,
+    ...(given === undefined ? {} : { gateway: given }),
+    exclude: [...exclude],
+  };
+}
+
 function poolAt(range: NetworkRange, index: bigint): PoolDeclaration {
   const { family, first, last, prefixLength } = parseCidr(range.cidr);
   const start = first + index * poolSize;
   const end = start + poolSize - 1n;
-  const gateway = range.gateway === undefined ? firstGateway(range.cidr) : (range.gateway ?? undefined);
   return {
     name: `${objectName(range.network)}-${formatIp({ family, value: start }).replaceAll(':', '-')}-${prefixLength}`
       // An IPv6 address may end in "::", and a name part in no "-".
       .replaceAll(/-{2,}/g, '-x-'),
     spec: {
-      network: range.network,
-      cidr: `${formatIp({ family, value: first })}/${prefixLength}`,
+      ...specOfRange(range),
       range: { first: formatIp({ family, value: start }), last: formatIp({ family, value: end < last ? end : last }) },
-      ...(gateway === undefined ? {} : { gateway }),
-      exclude: [...(range.exclude ?? [])],
     },
   };
 }
@@ -72,41 +84,67 @@ export interface PoolNumbers {
   readonly last: bigint;
   /** Never handed out, not even when asked for by name: network, broadcast, gateway. */
   readonly isReserved: (value: bigint) => boolean;
-  /** Not handed out by itself, but may be asked for. */
-  readonly isExcluded: (value: bigint) => boolean;
+  /** Handed out to whoever comes: neither reserved nor excluded. What is excluded may be asked for. */
+  readonly isOpen: (value: bigint) => boolean;
+  /** Addresses that the pool could hand out if nobody had one. */
+  readonly capacity: number;
 }
 
+const known = new WeakMap<IPPoolSpec, PoolNumbers>();
+
+/** Worked out once for the same spec, because every look at a pod asks. */
 export function numbersOf(spec: IPPoolSpec): PoolNumbers {
-  const cidr = parseCidr(spec.cidr);
-  const gateway = spec.gateway === undefined ? undefined : parseIp(spec.gateway).value;
-  const hasEdges = cidr.prefixLength < pairLength[cidr.family];
-  const excluded = spec.exclude.map(parseCidr).filter(({ family }) => family === cidr.family);
-  return {
-    family: cidr.family,
-    prefixLength: cidr.prefixLength,
-    first: parseIp(spec.range.first).value,
-    last: parseIp(spec.range.last).value,
-    isReserved: (value) =>
-      value === gateway || (hasEdges && (value === cidr.first || (cidr.family === 4 && value === cidr.last))),
-    isExcluded: (value) => excluded.some(({ first, last }) => value >= first && value <= last),
-  };
+  const numbers = known.get(spec) ?? workOut(spec);
+  known.set(spec, numbers);
+  return numbers;
 }
 
-/** Addresses that a pool could hand out if nobody had one. */
-export function capacityOf(spec: IPPoolSpec): number {
-  const { first, last, isReserved, isExcluded } = numbersOf(spec);
-  let capacity = 0;
-  for (let value = first; value <= last; value += 1n) if (!isReserved(value) && !isExcluded(value)) capacity += 1;
-  return capacity;
+function workOut(spec: IPPoolSpec): PoolNumbers {
+  const { family, prefixLength } = parseCidr(spec.cidr);
+  const [first, last] = [parseIp(spec.range.first).value, parseIp(spec.range.last).value];
+  const reserved = new Set(reservedOf(spec));
+  const excluded = excludedOf(spec).filter((part) => part.first <= last && part.last >= first);
+  const isReserved = (value: bigint): boolean => reserved.has(value);
+  const isOpen = (value: bigint): boolean =>
+    !isReserved(value) && !excluded.some((part) => value >= part.first && value <= part.last);
+  const capacity = openParts(spec, { first, last }).reduce((sum, part) => sum + Number(part.last - part.first) + 1, 0);
+  return { family, prefixLength, first, last, isReserved, isOpen, capacity };
+}
+
+interface Part {
+  readonly first: bigint;
+  readonly last: bigint;
+}
+type Bounds = Omit<IPPoolSpec, 'range'>;
+
+function reservedOf({ cidr, gateway }: Bounds): bigint[] {
+  const { family, prefixLength, first, last } = parseCidr(cidr);
+  const edges = prefixLength >= pairLength[family] ? [] : family === 4 ? [first, last] : [first];
+  return gateway === undefined ? edges : [...edges, parseIp(gateway).value];
+}
+
+const excludedOf = ({ cidr, exclude }: Bounds): Part[] =>
+  exclude.map(parseCidr).filter(({ family }) => family === parseCidr(cidr).family);
+
+/** What is handed out to whoever comes, in order. */
+function* openParts(spec: Bounds, within: Part): Generator<Part> {
+  const closed = [...excludedOf(spec), ...reservedOf(spec).map((value) => ({ first: value, last: value }))];
+  let next = within.first;
+  for (const { first, last } of closed.toSorted((a, b) => (a.first < b.first ? -1 : 1))) {
+    if (first > within.last) break;
+    if (first > next) yield { first: next, last: first - 1n };
+    if (last >= next) next = last + 1n;
+  }
+  if (next <= within.last) yield { first: next, last: within.last };
 }
 
 /** In use and free, for `kubectl get ippools` and metrics. Addresses that cool down are neither. */
 export function countsOf({ spec, status }: Pick<IPPool, 'spec' | 'status'>): { used: number; free: number } {
-  const { isExcluded } = numbersOf(spec);
+  const { isOpen, capacity } = numbersOf(spec);
   const allocations = status?.allocations ?? [];
-  const inCapacity = allocations.filter(({ address }) => !isExcluded(parseIp(address).value)).length;
+  const inCapacity = allocations.filter(({ address }) => isOpen(parseIp(address).value)).length;
   return {
     used: allocations.filter(({ releasedAt }) => releasedAt === undefined).length,
-    free: Math.max(0, capacityOf(spec) - inCapacity),
+    free: Math.max(0, capacity - inCapacity),
   };
 }

@@ -14,9 +14,11 @@ const largest = 32;
 /** Small ranges keep most of what they have for everyone: an address that cools down is missed there. */
 export const stockSizeFor = (free: number): number => Math.min(largest, Math.floor(free / 4));
 
-/** What this term may hand out of a pool, in order. */
-export const stockOf = ({ status }: IPPool, holder: string): readonly string[] =>
-  status?.stock?.holder === holder ? status.stock.addresses : [];
+/** What this term may hand out of a pool as its spec is now, in order. */
+export const stockOf = ({ spec, status }: IPPool, holder: string): readonly string[] =>
+  status?.stock?.holder === holder
+    ? status.stock.addresses.filter((address) => numbersOf(spec).isOpen(parseIp(address).value))
+    : [];
 
 /** What this interface gave back and may have again, in a pool that this term has a stock in. */
 export function givenBack({ spec, status }: IPPool, holder: string, request: PoolRequest): string | undefined {
@@ -25,7 +27,7 @@ export function givenBack({ spec, status }: IPPool, holder: string, request: Poo
     entry.releasedAt !== undefined &&
     entry.podUid === request.podUid &&
     entry.interfaceKey === request.interfaceKey &&
-    !numbersOf(spec).isReserved(parseIp(entry.address).value);
+    numbersOf(spec).isOpen(parseIp(entry.address).value);
   return status.allocations?.find(isOwn)?.address;
 }
 
@@ -39,5 +41,22 @@ export const formerStock = (family: 4 | 6, value: bigint, now: string): IPAlloca
   interfaceKey: stockKey,
   releasedAt: now,
 });
+
+/**
+ * What a pool keeps from who hands out of another pool that overlaps it: what it records, and what may be handed out of it without a write. That is its
+ * stock, and for another term than the holder's what was given back.
+ */
+export function claimsOf({ spec, status }: IPPool, { holder, now }: { holder: string; now: string }): IPAllocation[] {
+  const { allocations = [], stock } = status ?? {};
+  const isOthers = stock !== undefined && stock.holder !== holder;
+  const loose = [
+    ...allocations.filter(({ releasedAt }) => isOthers && releasedAt !== undefined).map(({ address }) => address),
+    ...(stock?.addresses ?? []).filter((address) => allocations.every((entry) => entry.address !== address)),
+  ];
+  return [
+    ...allocations.filter(({ address }) => !loose.includes(address)),
+    ...loose.map((address) => formerStock(numbersOf(spec).family, parseIp(address).value, now)),
+  ];
+}
 
 export const isFormerStock = ({ interfaceKey }: IPAllocation): boolean => interfaceKey === stockKey;

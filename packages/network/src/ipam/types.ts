@@ -35,4 +35,9 @@ export interface Allocated {
 
 export type AllocationResult =
   | { readonly address: string }
-  | { readonly failed: 'Exhausted' | 'AddressTaken' | 'AddressOutsideRange'; readonly message: string };
+  | {
+      readonly failed: 'Exhausted' | 'AddressTaken' | 'AddressOutsideRange';
+      readonly message: string;
+      /** When an address that would do has cooled down; left out where none is about to. */
+      readonly coolUntilMs?: number | undefined;
+    };

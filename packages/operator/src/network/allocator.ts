@@ -6,7 +6,7 @@
  * Who comes alone need not wait for that write: an address of the stock that this term set aside is promised at once, and recorded a moment later.
  */
 import { randomUUID } from 'node:crypto';
-import { type IPAllocation, type IPPool, Unavailable, ipPoolKind } from '@podloom/api';
+import { type IPAllocation, type IPPool, Unavailable, cidrContains, ipPoolKind, parseIp } from '@podloom/api';
 import {
   type Cache,
   type Client,
@@ -25,11 +25,14 @@ import {
   type PoolDeclaration,
   type PoolRequest,
   allocate,
-  coolUntilMs,
+  claimsOf,
+  coolDownMs,
   givenBack,
+  numbersOf,
   poolFor,
   poolsOf,
   release,
+  specOfRange,
   stockOf,
 } from '@podloom/network';
 import { rangeKey } from './caches.ts';
@@ -44,8 +47,8 @@ export interface Allocator {
   heldBy(pod: ObjectKey): Held[];
   /** Gives back what `leaves` says of that. */
   release(pod: ObjectKey, leaves: Leaves): Promise<void>;
-  /** Milliseconds until the next address of a range has cooled down; undefined where none is about to. */
-  coolDownEndsMs(namespace: string, range: NetworkRange): number | undefined;
+  /** A PodNetwork has this address, and no pool records it: that is written before anything else of its range is handed out, and tried until it is. */
+  restore(namespace: string, range: NetworkRange, request: PoolRequest & { readonly address: string }): void;
   end(): void;
 }
 
@@ -70,15 +73,19 @@ interface Ask {
   readonly range: NetworkRange;
   readonly request: PoolRequest;
 }
+type Range = Held['range'];
+
 /** What goes on in one range. */
-interface Ledger {
+interface Ledger extends Range {
   readonly namespace: string;
   /** Who waits for the next write; undefined while nothing is on its way. */
   line?: Job[] | undefined;
   /** By address: what was handed out of the stock and is not in its pool yet. Every write of the pool records all of it. */
   readonly promised: Map<string, Ask>;
-  /** What writes give that are on their way, or may have given if their answer never came: the stock as we know it does not tell. */
-  giving: ReadonlySet<string>;
+  /** By address: what writes give that are on their way, or may have given if their answer never came: the stock as we know it does not tell. */
+  giving: ReadonlyMap<string, PoolRequest>;
+  /** How often in a row nothing could be written. */
+  failures: number;
   /** Ends the wait after which what is promised is recorded. */
   endWait?: (() => void) | undefined;
 }
@@ -100,8 +107,10 @@ export function allocator({ client, pools, clock, log, signal, lost }: Allocator
   /** This term of leadership: the stock of another one, even of this very process, is not ours. */
   const holder = randomUUID();
 
-  function ledgerOf(namespace: string, key: string): Ledger {
-    const ledger = ledgers.get(key) ?? { namespace, promised: new Map(), giving: new Set() };
+  function ledgerOf(namespace: string, { network, cidr }: Range): Ledger {
+    const key = rangeKey(namespace, network, cidr);
+    const none = { promised: new Map(), giving: new Map(), failures: 0 };
+    const ledger = ledgers.get(key) ?? { namespace, network, cidr, ...none };
     ledgers.set(key, ledger);
     return ledger;
   }
@@ -112,96 +121,126 @@ export function allocator({ client, pools, clock, log, signal, lost }: Allocator
     ...known.unheard().filter((pool) => key === (index === 'range' ? rangeOf(pool) : pool.metadata.namespace)),
   ];
 
+  /** What this range must leave alone because it was declared otherwise before, and pods have addresses of that: recorded, promised or being written. */
+  function elsewhere({ namespace, network, cidr }: Ledger): IPAllocation[] {
+    const overlaps = (other: Range): boolean =>
+      other.network === network &&
+      other.cidr !== cidr &&
+      (cidrContains(cidr, other.cidr) || cidrContains(other.cidr, cidr));
+    const now = new Date(clock.now()).toISOString();
+    return [
+      ...newest('namespace', namespace)
+        .filter(({ spec }) => overlaps(spec))
+        .flatMap((pool) => claimsOf(pool, { holder, now })),
+      ...[...ledgers.values()].filter((one) => one.namespace === namespace && overlaps(one)).flatMap(unrecorded),
+    ];
+  }
+
   /** An address of our own stock, where there is one: nobody else hands it out. */
-  function promise(namespace: string, key: string, { range, request }: Ask): AllocationResult | undefined {
-    const ledger = ledgerOf(namespace, key);
-    const { promised, giving } = ledger;
+  function promise(ledger: Ledger, { range, request }: Ask): AllocationResult | undefined {
+    const { promised, giving, namespace } = ledger;
     const isOwn = (one: IPAllocation | PoolRequest): boolean => isOfSame(one, request);
-    const ours = newest('range', key);
-    const [declared] = poolsOf(range, 1);
-    if (signal.aborted || !declared || ours.some(({ spec }) => !isSame(spec, declared.spec))) return undefined;
+    const ours = newest('range', keyOfLedger(ledger));
+    const declared = specOfRange(range);
+    if (signal.aborted || ours.some(({ spec }) => !isSame(spec, declared))) return undefined;
     const had = [...promised].find(([, ask]) => isOwn(ask.request))?.[0];
     const isHeld = (entry: IPAllocation): boolean => isOwn(entry) && entry.releasedAt === undefined;
     if (had === undefined && ours.some(({ status }) => status?.allocations?.some(isHeld))) return undefined;
-    const isLeft = (address: string): boolean => !promised.has(address) && !giving.has(address);
+    const others = new Set(elsewhere(ledger).map(({ address }) => address));
+    const isLeft = (address: string): boolean => !promised.has(address) && !giving.has(address) && !others.has(address);
     const again = ours.flatMap((pool) => givenBack(pool, holder, request) ?? []);
-    const address = had ?? [...again, ...ours.flatMap((pool) => stockOf(pool, holder))].find(isLeft);
-    if (address === undefined) return undefined;
+    const stock = ours.values().flatMap((pool) => stockOf(pool, holder));
+    const address = had ?? again.find(isLeft) ?? stock.find(isLeft);
+    if (address === undefined || !poolOf(namespace, range, address)) return undefined;
     // Not `hasIt`: if another leader took the stock over, the pod must not have it until its PodNetwork is seen.
     promised.set(address, { range, request: { ...request, address } });
-    recordSoon(key, ledger);
-    return { address: `${address}/${declared.spec.cidr.split('/')[1]}` };
+    recordSoon(ledger);
+    return { address: `${address}/${declared.cidr.split('/')[1]}` };
   }
 
-  function recordSoon(key: string, ledger: Ledger): void {
+  function recordSoon(ledger: Ledger): void {
     if (signal.aborted) return;
-    ledger.endWait ??= clock.after(recordAfterMs, () => {
+    const afterMs = Math.min(recordAfterMs * 2 ** Math.max(0, ledger.failures - 1), coolDownMs);
+    ledger.endWait ??= clock.after(afterMs, () => {
       ledger.endWait = undefined;
       // It is waited for and tried again, as long as it is promised.
-      add(ledger.namespace, key, {}).catch((error: unknown) => {
-        if (!signal.aborted) log.warn({ range: key, err: error }, 'Could not record addresses, will retry');
+      add(ledger, {}).catch((error: unknown) => {
+        if (signal.aborted) return;
+        log.warn({ range: keyOfLedger(ledger), err: error }, 'Could not record addresses, will retry');
       });
     });
   }
 
-  function add(namespace: string, key: string, job: Omit<Job, 'settle'>): Promise<AllocationResult | undefined> {
+  function add(ledger: Ledger, job: Omit<Job, 'settle'>): Promise<AllocationResult | undefined> {
     const settle = Promise.withResolvers<AllocationResult | undefined>();
-    const ledger = ledgerOf(namespace, key);
     if (ledger.line) ledger.line.push({ ...job, settle });
     else {
       ledger.line = [{ ...job, settle }];
       // In a microtask, so that all who ask in this turn are in the first write already.
-      queueMicrotask(() => void work(key, ledger));
+      queueMicrotask(() => void work(ledger));
     }
     return settle.promise;
   }
 
-  async function work(key: string, ledger: Ledger): Promise<void> {
+  async function work(ledger: Ledger): Promise<void> {
     while (ledger.line && ledger.line.length > 0) {
       const jobs = ledger.line.splice(0);
       try {
-        const results = await serve(key, ledger, jobs);
+        const results = await serve(ledger, jobs);
+        ledger.failures = 0;
         jobs.forEach(({ settle }, i) => settle.resolve(results[i]));
       } catch (error) {
+        ledger.failures += 1;
+        // Where no pool can be made the namespace is gone, and with it whoever had an address.
+        if (isNotFound(error)) {
+          ledger.promised.clear();
+          ledger.giving = new Map();
+        }
         for (const { settle } of jobs) settle.reject(error);
       }
     }
     ledger.line = undefined;
     ledger.endWait?.();
     ledger.endWait = undefined;
-    if (ledger.promised.size > 0) recordSoon(key, ledger);
-    else if (ledger.giving.size === 0) ledgers.delete(key);
+    if (ledger.promised.size > 0) recordSoon(ledger);
+    else if (ledger.giving.size === 0) ledgers.delete(keyOfLedger(ledger));
   }
 
-  async function serve(key: string, ledger: Ledger, jobs: readonly Job[]): Promise<(AllocationResult | undefined)[]> {
+  async function serve(ledger: Ledger, jobs: readonly Job[]): Promise<(AllocationResult | undefined)[]> {
     const { namespace } = ledger;
+    const key = keyOfLedger(ledger);
     const asked = jobs.flatMap(({ ask }) => ask ?? []);
-    let more = 1;
+    let next: PoolDeclaration | undefined;
     for (let attempt = 0; attempt < mostAttempts; attempt += 1) {
       signal.throwIfAborted();
-      const range = [...asked, ...ledger.promised.values()].at(-1)?.range;
-      if (range) await ensurePools(namespace, declarationsFor(range, asked, more));
+      // Who asks now knows best what the range is like.
+      const range = [...ledger.promised.values(), ...asked].at(-1)?.range;
+      const needed = range ? declarationsFor(range, [...ledger.promised.values(), ...asked], next) : [];
+      if (range && !(await ensurePools(ledger, range, needed))) continue;
       // From here to the write nothing waits: what is promised while it is on its way is in the next one.
       const promised = [...ledger.promised];
       const now = new Date(clock.now()).toISOString();
       const before = newest('range', key);
+      const options = { now, holder, elsewhere: elsewhere(ledger) };
       // What is promised comes first: it may be given back by now, and who asks for one of them by name is too late.
-      const kept = allocate(before, requestsOf(promised.map(([, ask]) => ask)), { now, holder });
+      const kept = allocate(before, requestsOf(promised.map(([, ask]) => ask)), options);
       const leaves = (entry: IPAllocation, { spec }: IPPool) =>
         jobs.some((job) => job.leaves?.({ entry, range: spec }));
       const released = release(merge(before, kept.changed), leaves, now);
-      const given = allocate(merge(before, kept.changed, released), requestsOf(asked), { now, holder });
+      const given = allocate(merge(before, kept.changed, released), requestsOf(asked), options);
       const results = [...kept.results, ...given.results];
       const isShort = results.some((result) => 'failed' in result && result.failed === 'Exhausted');
-      if (range && isShort && poolsOf(range, before.length + 1).length > before.length) {
-        more = before.length + 1;
-        continue;
-      }
+      const isThere = ({ name }: PoolDeclaration): boolean => before.some(({ metadata }) => metadata.name === name);
+      next = range && isShort ? poolsOf(range, before.length + 1).find((one) => !isThere(one)) : undefined;
+      if (next) continue;
       const changed = merge(before, kept.changed, released, given.changed).filter((pool) => !before.includes(pool));
-      const gives = results.flatMap((one) => ('address' in one ? (one.address.split('/')[0] ?? []) : []));
-      ledger.giving = new Set([...ledger.giving, ...gives]);
-      if (await writeAll(changed)) {
-        ledger.giving = new Set();
+      const requests = requestsOf([...promised.map(([, ask]) => ask), ...asked]);
+      const gives = results.flatMap((one, i) =>
+        'address' in one ? [[one.address.split('/')[0] ?? '', requests[i]!] as const] : [],
+      );
+      ledger.giving = new Map([...ledger.giving, ...gives]);
+      if (await writeAll(changed, 'status')) {
+        ledger.giving = new Map();
         for (const [i, [address, { request }]] of promised.entries()) {
           ledger.promised.delete(address);
           if ('failed' in kept.results[i]!) lost(objectKey(request.podName, namespace));
@@ -213,41 +252,43 @@ export function allocator({ client, pools, clock, log, signal, lost }: Allocator
     throw new Unavailable('POOL_CONTENDED', `The pools of ${key} change all the time; is another operator at work?`);
   }
 
-  async function ensurePools(namespace: string, declarations: readonly PoolDeclaration[]): Promise<void> {
-    await Promise.all(
-      declarations.map(async ({ name, spec }) => {
-        const poolKey = objectKey(name, namespace);
-        const pool = known.get(poolKey) ?? (await make({ name, spec }, namespace));
-        if (!isSame(pool.spec, spec)) {
-          try {
-            known.wrote(await client.update(resource, { ...pool, spec }, { namespace, signal }));
-          } catch (error) {
-            await reread(pool, error);
-          }
-        }
-      }),
-    );
+  /** Makes what is missing, and tells all pools of the range what it is like now. False where someone else has written one of them meanwhile. */
+  async function ensurePools(
+    ledger: Ledger,
+    range: NetworkRange,
+    declarations: readonly PoolDeclaration[],
+  ): Promise<boolean> {
+    const { namespace } = ledger;
+    const missing = declarations.filter(({ name }) => !known.get(objectKey(name, namespace)));
+    const made = await Promise.all(missing.map((one) => make(one, namespace)));
+    const declared = specOfRange(range);
+    const outdated = newest('range', keyOfLedger(ledger)).filter(({ spec }) => !isSame(spec, declared));
+    const changed = outdated.map((pool) => withSpec(pool, { ...declared, range: pool.spec.range }));
+    return (await writeAll(changed)) && made.every(Boolean);
   }
 
-  async function make({ name, spec }: PoolDeclaration, namespace: string): Promise<IPPool> {
+  async function make({ name, spec }: PoolDeclaration, namespace: string): Promise<boolean> {
     try {
-      const pool = await client.create(resource, { metadata: { name, namespace }, spec }, { namespace, signal });
-      known.wrote(pool);
-      return pool;
+      known.wrote(await client.create(resource, { metadata: { name, namespace }, spec }, { namespace, signal }));
+      return true;
     } catch (error) {
       if (!isAlreadyExists(error)) throw error;
-      const pool = await client.get(resource, name, { namespace, signal });
-      known.wrote(pool);
-      return pool;
+      try {
+        known.wrote(await client.get(resource, name, { namespace, signal }));
+        return true;
+      } catch (gone) {
+        if (isNotFound(gone)) return false;
+        throw gone;
+      }
     }
   }
 
-  async function writeAll(changed: readonly IPPool[]): Promise<boolean> {
+  async function writeAll(changed: readonly IPPool[], subresource?: 'status'): Promise<boolean> {
     const outcomes = await Promise.all(
       changed.map(async (pool) => {
         try {
           const { namespace } = pool.metadata;
-          known.wrote(await client.update(resource, pool, { namespace, subresource: 'status', signal }));
+          known.wrote(await client.update(resource, pool, { namespace, subresource, signal }));
           return true;
         } catch (error) {
           await reread(pool, error);
@@ -273,11 +314,12 @@ export function allocator({ client, pools, clock, log, signal, lost }: Allocator
     }
   }
 
-  /** The pool that this address is in, unless the range is declared otherwise by now. */
+  /** The pool that this address is in, unless the range is declared otherwise by now. None has what is reserved, as the gateway is: also a pod that had it goes without. */
   function poolOf(namespace: string, range: NetworkRange, address: string): IPPool | undefined {
     const declaration = poolFor(range, address);
     const pool = declaration && known.get(objectKey(declaration.name, namespace));
-    return pool && isSame(pool.spec, declaration.spec) ? pool : undefined;
+    if (!pool || !isSame(pool.spec, declaration.spec)) return undefined;
+    return numbersOf(pool.spec).isReserved(parseIp(address).value) ? undefined : pool;
   }
 
   function heldBy(pod: ObjectKey): Held[] {
@@ -291,7 +333,7 @@ export function allocator({ client, pools, clock, log, signal, lost }: Allocator
       .filter(([, { request }]) => request.podName === name)
       .map(([address, { range, request }]) => ({
         entry: { ...request, address },
-        range: poolsOf(range, 1)[0]?.spec ?? range,
+        range: specOfRange(range),
       }));
     return [...recorded, ...promised];
   }
@@ -307,15 +349,16 @@ export function allocator({ client, pools, clock, log, signal, lost }: Allocator
 
   function isPromised(namespace: string, range: NetworkRange, request: PoolRequest): boolean {
     const { address = '' } = request;
-    const ask = ledgers.get(keyOfRange(namespace, range))?.promised.get(address);
+    const { network, cidr } = specOfRange(range);
+    const ask = ledgers.get(rangeKey(namespace, network, cidr))?.promised.get(address);
     return ask !== undefined && isOfSame(ask.request, request) && poolOf(namespace, range, address) !== undefined;
   }
 
   return {
     async allocate(namespace, range, request) {
-      const key = keyOfRange(namespace, range);
-      const promised = request.address === undefined ? promise(namespace, key, { range, request }) : undefined;
-      const result = promised ?? (await add(namespace, key, { ask: { range, request } }));
+      const ledger = ledgerOf(namespace, specOfRange(range));
+      const promised = request.address === undefined ? promise(ledger, { range, request }) : undefined;
+      const result = promised ?? (await add(ledger, { ask: { range, request } }));
       return result ?? { failed: 'Exhausted', message: 'Nothing was answered' };
     },
     has: (namespace, range, request) => isRecorded(namespace, range, request) || isPromised(namespace, range, request),
@@ -323,16 +366,14 @@ export function allocator({ client, pools, clock, log, signal, lost }: Allocator
     async release(pod, leaves) {
       const { name, namespace = '' } = parseObjectKey(pod);
       const held = heldBy(pod).filter(leaves);
-      const ranges = new Set(held.map(({ range: { network, cidr } }) => rangeKey(namespace, network, cidr)));
+      const affected = new Set(held.map(({ range }) => ledgerOf(namespace, range)));
       const job: Omit<Job, 'settle'> = { leaves: (one) => one.entry.podName === name && leaves(one) };
-      await Promise.all([...ranges].map((key) => add(namespace, key, job)));
+      await Promise.all([...affected].map((ledger) => add(ledger, job)));
     },
-    coolDownEndsMs(namespace, range) {
-      const ends = newest('range', keyOfRange(namespace, range))
-        .flatMap(({ status }) => status?.allocations ?? [])
-        .flatMap((entry) => coolUntilMs(entry) ?? [])
-        .map((endMs) => endMs - clock.now());
-      return ends.length === 0 ? undefined : Math.max(0, Math.min(...ends));
+    restore(namespace, range, request) {
+      const ledger = ledgerOf(namespace, specOfRange(range));
+      ledger.promised.set(request.address, { range, request });
+      recordSoon(ledger);
     },
     end() {
       for (const { endWait } of ledgers.values()) endWait?.();
@@ -341,9 +382,15 @@ export function allocator({ client, pools, clock, log, signal, lost }: Allocator
   };
 }
 
-function declarationsFor(range: NetworkRange, asks: readonly Ask[], more: number): PoolDeclaration[] {
+/** The first pool, those of addresses that someone has or asks for, and the next where these are full. */
+function declarationsFor(
+  range: NetworkRange,
+  asks: readonly Ask[],
+  next: PoolDeclaration | undefined,
+): PoolDeclaration[] {
   const all = [
-    ...poolsOf(range, more),
+    ...poolsOf(range, 1),
+    ...(next ? [next] : []),
     ...asks.flatMap(({ range, request: { address } }) =>
       address === undefined ? [] : (poolFor(range, address) ?? []),
     ),
@@ -380,11 +427,18 @@ const isSamePool = (a: IPPool, b: IPPool): boolean => a.metadata.name === b.meta
 const merge = (before: readonly IPPool[], ...changes: readonly (readonly IPPool[])[]): IPPool[] =>
   before.map((pool) => changes.flat().findLast((one) => isSamePool(one, pool)) ?? pool);
 
-const isSame = (a: IPPool['spec'], b: IPPool['spec']): boolean =>
-  a.gateway === b.gateway && a.exclude.join() === b.exclude.join();
+const withSpec = (pool: IPPool, spec: IPPool['spec']): IPPool => ({ ...pool, spec });
 
-const keyOfRange = (namespace: string, range: NetworkRange): string =>
-  rangeKey(namespace, range.network, poolsOf(range, 1)[0]?.spec.cidr ?? range.cidr);
+/** What is handed out of a range and not in its pools yet. */
+const unrecorded = ({ promised, giving }: Ledger): IPAllocation[] =>
+  [...giving, ...promised.entries().map(([address, { request }]) => [address, request] as const)].map(
+    ([address, { podName, podUid, interfaceKey }]) => ({ address, podName, podUid, interfaceKey }),
+  );
+
+type Bounds = Pick<IPPool['spec'], 'gateway' | 'exclude'>;
+const isSame = (a: Bounds, b: Bounds): boolean => a.gateway === b.gateway && a.exclude.join() === b.exclude.join();
+
+const keyOfLedger = ({ namespace, network, cidr }: Ledger): string => rangeKey(namespace, network, cidr);
 
 const rangeOf = ({ metadata: { namespace = '' }, spec }: IPPool): string =>
   rangeKey(namespace, spec.network, spec.cidr);

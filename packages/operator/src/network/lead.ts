@@ -305,7 +305,7 @@ export async function leadNetwork(options: NetworkOptions, signal: AbortSignal):
       .map(({ podName }) => ({ name: podName, namespace }));
   }
 
-  await rebuildPools(context);
+  rebuildPools(context);
   cleanup.use(startPoolCare(context, { signal, metrics }));
   await podController.run(signal);
 }

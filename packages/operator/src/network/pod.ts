@@ -169,22 +169,21 @@ async function giveAddresses(
   network: PodNetwork | undefined,
   context: NetworkContext,
 ): Promise<Addressed> {
-  const namespace = pod.metadata.namespace ?? '';
   const outcomes = await Promise.all(interfaces.map((one) => giveTo(pod, one, network, context)));
   const lacking = outcomes.filter(({ problem }) => problem !== undefined);
   context.waits(
     keyOf(pod),
     lacking.map(({ composed }) => composed),
   );
-  const ends = lacking.flatMap(({ composed: { requests } }) =>
-    requests.flatMap((range) => context.allocator.coolDownEndsMs(namespace, range) ?? []),
-  );
+  const ends = lacking.flatMap(({ coolUntilMs }) => coolUntilMs ?? []);
   return {
     interfaces: outcomes.flatMap(({ link }) => link ?? []),
     problems: lacking.flatMap(({ problem }) => problem ?? []),
     waiting: new Set(lacking.map(({ composed }) => composed.interface.key)),
     // A moment more, because time in a pool is compared by who reads it next.
-    ...(ends.length === 0 ? {} : { retryMs: Math.min(coolDownMs, Math.min(...ends) + 1) }),
+    ...(ends.length === 0
+      ? {}
+      : { retryMs: Math.min(coolDownMs, Math.max(0, Math.min(...ends) - context.clock.now()) + 1) }),
   };
 }
 
@@ -193,7 +192,12 @@ async function giveTo(
   composed: ComposedInterface,
   network: PodNetwork | undefined,
   { allocator }: NetworkContext,
-): Promise<{ composed: ComposedInterface; link?: PodInterface; problem?: Problem }> {
+): Promise<{
+  composed: ComposedInterface;
+  link?: PodInterface;
+  problem?: Problem;
+  coolUntilMs?: number | undefined;
+}> {
   const { name: podName = '', uid: podUid = '', namespace = '' } = pod.metadata;
   const { key: interfaceKey, source } = composed.interface;
   const has = network?.spec.interfaces.find(({ key }) => key === interfaceKey)?.addresses ?? [];
@@ -215,7 +219,10 @@ async function giveTo(
     }),
   );
   const failed = results.find((result) => 'failed' in result);
-  if (failed) return { composed, problem: { ref: source, reason: failed.failed, message: failed.message } };
+  if (failed) {
+    const { failed: reason, message, coolUntilMs } = failed;
+    return { composed, problem: { ref: source, reason, message }, coolUntilMs };
+  }
   const addresses = results.flatMap((result) => ('address' in result ? result.address : []));
   return { composed, link: { ...composed.interface, addresses } };
 }

@@ -1,30 +1,38 @@
 /**
- * Pools follow from the PodNetworks: an address that one of them has and no pool records is written down before anything new is handed out. Missing are
- * the last ones that an operator handed out before it ended, and all of a pool that someone deleted or that came from an old backup.
+ * Pools follow from the PodNetworks: an address that one of them has and no pool records is written down before anything new of its range is handed out.
+ * Missing are the last ones that an operator handed out before it ended, and all of a pool that someone deleted or that came from an old backup. Each range
+ * for itself: a namespace that is about to go takes no writes, and must not keep others waiting.
  */
 import { type PodNetwork, formatIp, parseCidr } from '@podloom/api';
 import type { NetworkRange, PoolRequest } from '@podloom/network';
-import { rangeKey } from './caches.ts';
+import { type Caches, rangeKey } from './caches.ts';
 import type { NetworkContext } from './context.ts';
 
 interface Missing {
   readonly namespace: string;
   readonly range: NetworkRange;
-  readonly request: PoolRequest;
+  readonly request: PoolRequest & { readonly address: string };
 }
 
-export async function rebuildPools({ caches, allocator, log }: NetworkContext): Promise<void> {
+export function rebuildPools({
+  caches,
+  allocator,
+  log,
+}: Pick<NetworkContext, 'allocator' | 'log'> & { readonly caches: Pick<Caches, 'podNetworks' | 'pools'> }): void {
   const missing = caches.podNetworks.list().flatMap((network) =>
-    addressesOf(network).filter(({ namespace, range, request }) => {
-      const pools = caches.pools.by('range', rangeKey(namespace, range.network, range.cidr));
-      return !pools.some(({ status }) => status?.allocations?.some(({ address }) => address === request.address));
+    addressesOf(network).flatMap((one) => {
+      const pools = caches.pools.by('range', rangeKey(one.namespace, one.range.network, one.range.cidr));
+      const isThere = pools.some(({ status }) =>
+        status?.allocations?.some(({ address }) => address === one.request.address),
+      );
+      if (isThere) return [];
+      // What the range is like a pool of it knows better: the PodNetwork does not say what is excluded.
+      const { gateway = null, exclude } = pools[0]?.spec ?? one.range;
+      return [{ ...one, range: { ...one.range, gateway, exclude } }];
     }),
   );
-  const results = await Promise.all(
-    missing.map(({ namespace, range, request }) => allocator.allocate(namespace, range, request)),
-  );
-  const lost = results.filter((result) => 'failed' in result).length;
-  if (missing.length > 0) log.info({ addresses: missing.length, lost }, 'Wrote addresses down that no IPPool had');
+  for (const { namespace, range, request } of missing) allocator.restore(namespace, range, request);
+  if (missing.length > 0) log.info({ addresses: missing.length }, 'Found addresses that no IPPool has');
 }
 
 function addressesOf({ metadata, spec }: PodNetwork): Missing[] {
