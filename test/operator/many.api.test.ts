@@ -1,8 +1,9 @@
 /** Many pods at once, and operators that stop, die and compete: no address twice, nothing lost, few writes. */
 import type { PodNetwork } from '@podloom/api';
 import { Unavailable } from '@podloom/api';
+import { leases } from '@podloom/kube';
 import { describe, expect, it } from 'vitest';
-import { type World, eventually, seeingWrites, world } from './world.ts';
+import { type RunningOperator, type World, eventually, seeingWrites, world } from './world.ts';
 
 const range = [{ name: 'pc0', master: 'pcbr0', cidr: '10.70.0.0/22' }];
 const addressesIn = (networks: readonly PodNetwork[]): string[] =>
@@ -124,19 +125,29 @@ describe('operators', () => {
     const w = await world();
     await w.agent();
     await w.config('c', range);
-    const settings = { leaseDuration: '4s' };
-    const first = await w.operator({ settings });
-    await w.operator({ settings });
-    const third = await w.operator({ settings });
+    const operators = new Map<string, RunningOperator>();
+    for (const identity of ['one', 'two', 'three']) {
+      operators.set(identity, await w.operator({ settings: { leaseDuration: '4s', identity } }));
+    }
+    const leader = async (): Promise<RunningOperator> => {
+      const { spec } = await w.client.get(leases, 'podloom-operator', { namespace: w.namespace });
+      return operators.get(spec?.holderIdentity?.split('-')[0] ?? '')!;
+    };
     const work = manyPods(w, 60);
     await eventually(async () => expect((await w.networks()).length).toBeGreaterThan(5));
+    const first = await leader();
     await first.stop();
     await work;
     const more = manyPods(w, 40, 'q');
     await eventually(async () => expect((await w.networks()).length).toBeGreaterThan(65));
-    await third.kill();
+    const second = await leader();
+    expect(second).not.toBe(first);
+    await second.kill();
     await more;
-    await expectAllServed(w, 100);
+    // However quick the second was, these are left to the third.
+    await manyPods(w, 20, 'r');
+    await expectAllServed(w, 120);
+    expect([first, second]).not.toContain(await leader());
   });
 
   it('that die between pool and PodNetwork lose nothing and leave nothing', async () => {
@@ -169,28 +180,34 @@ describe('operators', () => {
     const w = await world();
     await w.agent();
     await w.config('c', range);
-    // Each operator is allowed one more write than the one before, until one needs no more than it may.
-    for (let allowed = 0; allowed < 4; allowed += 1) {
+    // Each operator has one more pod and is allowed one more write than the one before, until one needs no more than it may.
+    let pods = 0;
+    for (let hasAll = false; !hasAll;) {
+      const allowed = pods;
       let written = 0;
-      const stuck = Promise.withResolvers<void>();
+      let isStuck = false;
       const dying = await w.operator({
         settings: { leaseDuration: '4s' },
         wrap: (client) =>
           seeingWrites(client, (_, plural) => {
             if (plural === 'leases') return;
-            if (written >= allowed) {
-              stuck.resolve();
-              throw new Unavailable('TEST', 'The process ends here');
-            }
+            isStuck ||= written >= allowed;
+            if (isStuck) throw new Unavailable('TEST', 'The process ends here');
             written += 1;
           }),
       });
-      await w.pod(`a${allowed}`, { podconfig: 'c' });
-      await stuck.promise;
+      await w.pod(`a${pods}`, { podconfig: 'c' });
+      pods += 1;
+      await eventually(async () => {
+        const { phase, podConfigurations } = (await w.getConfig('c'))?.status ?? {};
+        expect(isStuck || (phase === 'configured' && podConfigurations?.length === pods)).toBe(true);
+      });
+      hasAll = !isStuck;
       await dying.kill();
     }
+    expect(pods).toBeGreaterThan(4);
     await w.operator();
-    await expectAllServed(w, 4);
+    await expectAllServed(w, pods);
     await w.removeConfig('c');
     await eventually(async () => expect(await w.getConfig('c')).toBeUndefined());
     await eventually(async () => expect([await w.networks(), await w.used()]).toEqual([[], 0]));
