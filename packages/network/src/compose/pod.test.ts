@@ -171,6 +171,24 @@ describe('composePod', () => {
     expect(conflicts[0]?.message).toContain('PodConfig a');
   });
 
+  it.each([
+    ['First', undefined, true],
+    [undefined, 'First', true],
+    ['None', undefined, true],
+    ['None', 'First', false],
+    ['First', 'None', false],
+    [undefined, 'None', false],
+  ])('of a bridge whose gateway is %s, who asks for %s has an interface: %s', (has, asks, isServed) => {
+    const podConfigs = [podConfig('a', 10, { ...pc0, gateway: has })];
+    const attachment = { networkName: 'x', master: 'pcbr0', cidr: pc0.cidr, gateway: asks };
+    const podNetworkConfigs = [podNetworkConfig('b', 5, { additionalNetworks: [attachment] })];
+    const { interfaces, conflicts } = composePod(pod, { podConfigs, podNetworkConfigs });
+    expect(interfaces).toHaveLength(isServed ? 2 : 1);
+    expect(conflicts.map(({ reason }) => reason)).toEqual(isServed ? [] : ['BridgeConflict']);
+    const gateways = has === 'None' ? [] : ['192.168.100.1/24'];
+    for (const entry of interfaces) expect(entry.interface.bridge?.gateways).toEqual(gateways);
+  });
+
   it('tells a younger Bridge that an attachment decided otherwise', () => {
     const sources = { podConfigs: [podConfig('a', 9, pc0)], bridges: [bridge('pcbr0', 1, { cidr: '10.0.0.0/8' })] };
     expect(bridgeConflicts('cnf-test', sources)).toMatchObject([
@@ -339,7 +357,9 @@ describe('selects', () => {
     [{ matchLabels: { app: 'cnf' } }, true],
     [{ matchLabels: { app: 'other' } }, false],
     [{ matchExpressions: [{ key: 'app', operator: 'In' as const, values: ['cnf'] }] }, true],
+    [{ matchExpressions: [{ key: 'app', operator: 'In' as const, values: ['other'] }] }, false],
     [{ matchExpressions: [{ key: 'app', operator: 'NotIn' as const, values: ['cnf'] }] }, false],
+    [{ matchExpressions: [{ key: 'app', operator: 'NotIn' as const, values: ['other'] }] }, true],
     [{ matchExpressions: [{ key: 'tier', operator: 'NotIn' as const, values: ['x'] }] }, true],
     [{ matchExpressions: [{ key: 'tier', operator: 'Exists' as const }] }, false],
     [{ matchExpressions: [{ key: 'toString', operator: 'DoesNotExist' as const }] }, true],

@@ -179,6 +179,13 @@ describe('planPod', () => {
     expect([mtuAfter(9000, 1400), mtuAfter(1400, 9000)]).toEqual([1400, 1400]);
   });
 
+  it('leaves a second gateway address to those who asked for it: another pod may need what this one does not', () => {
+    const before = seen();
+    const bridge = { ...wish().bridge!, gateways: ['192.168.100.1/24', '192.168.101.1/24'] };
+    const running = settle(desire([wish({ bridge })], before), before);
+    expect(brief(planPod(desire([wish()], running), running).steps)).toEqual(['setPortFilter hpc02841804']);
+  });
+
   it('makes the pair anew when its pod end is in another namespace', () => {
     const before = seen();
     const running = settle(desire([wish()], before), before);
