@@ -59,8 +59,11 @@ async function attached(host: number): Promise<{ name: string; pid: number; netw
 
 describe('a pod', () => {
   it('gets what is declared, and the PodNetwork says so in one write', async () => {
+    using applied = vi.spyOn(world.client, 'apply');
     agent = world.startAgent();
     const { name, pid, network } = await attached(2);
+    const statuses = applied.mock.calls.filter(([, , { subresource }]) => subresource === 'status');
+    expect(statuses).toHaveLength(1);
     expect(network.status).toMatchObject({
       podPid: pid,
       networks: `pc0${pid}`,

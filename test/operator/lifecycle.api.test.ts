@@ -1,10 +1,18 @@
 /** Pods that come, change and go: each ends in exactly what is declared. */
-import { isNotFound, pods } from '@podloom/kube';
+import { coreEvents, pods } from '@podloom/kube';
 import { describe, expect, it } from 'vitest';
 import { eventsOf, eventually, world } from './world.ts';
 
 const one = [{ name: 'pc0', master: 'pcbr0', cidr: '10.40.0.0/24' }];
 const two = [...one, { name: 'pc1', master: 'pcbr1', cidr: '10.41.0.0/24' }];
+
+const attachedOnce = (host: number): unknown => [
+  {
+    reason: 'Attached',
+    message: expect.stringMatching(`^Has pc0\\d+ 10.40.0.${host}/24, pc1\\d+ 10.41.0.${host}/24$`) as string,
+    count: 1,
+  },
+];
 
 describe('a pod', () => {
   it('loses its interface with the label, and the address comes back only after the agent has seen that', async () => {
@@ -141,13 +149,23 @@ describe('a pod', () => {
     expect(await w.networkOf('host')).toBeUndefined();
   });
 
-  it('is told by one Event that it is attached', async () => {
+  it('is told by one Event that it is attached, and by no other when it is looked at again', async () => {
     const w = await world();
-    await w.operator();
+    const { metrics } = await w.operator();
     await w.agent();
     await w.config('c', two);
+    const told = async (name: string): Promise<unknown> => {
+      const fieldSelector = `involvedObject.name=${name}`;
+      const { items } = await w.client.list(coreEvents, { namespace: w.namespace, fieldSelector });
+      return items.map(({ reason, message, count }) => ({ reason, message, count }));
+    };
     await w.pod('a', { podconfig: 'c' });
-    await eventually(async () => expect(await eventsOf(w.client, w.namespace, 'a')).toEqual(['Attached']));
-    await expect(w.client.get(pods, 'b', { namespace: w.namespace })).rejects.toSatisfy(isNotFound);
+    await eventually(async () => expect(await told('a')).toEqual(attachedOnce(2)));
+    await w.relabel('a', { tier: 'front' });
+    await w.pod('b', { podconfig: 'c' });
+    await eventually(async () => expect(await told('b')).toEqual(attachedOnce(3)));
+    expect(await told('a')).toEqual(attachedOnce(2));
+    // What is said again is written later, but measured at once.
+    expect(await metrics.text()).toContain('podloom_attach_seconds_count 2');
   });
 });

@@ -1,5 +1,5 @@
 /** For tests: a gRPC server on a Unix socket, on the HTTP/2 of Node. What it says can also be what no server should. */
-import { type Http2Server, type ServerHttp2Stream, createServer } from 'node:http2';
+import { type Http2Server, type ServerHttp2Stream, constants, createServer } from 'node:http2';
 import { once } from 'node:events';
 import { buffer } from 'node:stream/consumers';
 
@@ -41,10 +41,13 @@ export async function startGrpcServer(socket: string, serve: (call: Call) => voi
     const begin = (): void => {
       if (!stream.headersSent) stream.respond(answer, { waitForTrailers: true });
     };
-    void buffer(stream).then((whole) =>
+    const hear = (whole: Buffer): void => {
+      const request = whole.subarray(5);
+      // As any server would: the length before the message is that of the message.
+      if (!whole.equals(framed(request))) return stream.close(constants.NGHTTP2_PROTOCOL_ERROR);
       serve({
         method: headers[':path']?.split('/').at(-1) ?? '',
-        request: whole.subarray(5),
+        request,
         timeout: headers['grpc-timeout']?.toString(),
         stream,
         say(message) {
@@ -57,8 +60,9 @@ export async function startGrpcServer(socket: string, serve: (call: Call) => voi
           stream.on('wantTrailers', () => stream.sendTrailers(outcome));
           stream.end();
         },
-      }),
-    );
+      });
+    };
+    void buffer(stream).then(hear);
   });
   server.listen(socket);
   await once(server, 'listening');
