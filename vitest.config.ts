@@ -1,10 +1,10 @@
 /**
- * The test tiers of DESIGN §6 as vitest projects. A file's name says which tier it needs: `plan.test.ts` is pure,
+ * The test tiers of docs/explanation/architecture.md as vitest projects. A file's name says which tier it needs: `plan.test.ts` is pure,
  * `link.node.test.ts` needs root and namespaces, `cache.api.test.ts` a real API server, and so on.
  */
 import { defineConfig } from 'vitest/config';
 
-const special = ['node', 'api', 'cluster', 'kernel', 'chaos'] as const;
+const special = ['node', 'api', 'cluster', 'kernel'] as const;
 const roots = ['packages/*/src', 'test', 'tools', 'deploy', 'bench'];
 // Limits for what hangs, not measures: a loaded machine takes its time, and a cold one builds what a hook needs.
 const patience = { testTimeout: 300_000, hookTimeout: 1_800_000 };

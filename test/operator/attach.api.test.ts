@@ -4,7 +4,7 @@ import { coreEvents } from '@podloom/kube';
 import { describe, expect, it } from 'vitest';
 import { eventsOf, eventually, world } from './world.ts';
 
-const seed = [
+const sample = [
   { name: 'pc0', linkType: 'veth', master: 'pcbr0', parent: 'pc0', cidr: '192.168.100.0/24' },
   { name: 'pc1', linkType: 'veth', master: 'pcbr1', parent: 'pc1', cidr: '192.168.101.0/24' },
 ];
@@ -17,7 +17,7 @@ describe('a PodConfig', () => {
     const { client, namespace, ...w } = await world();
     await w.operator();
     await w.agent();
-    await w.config('tagged', seed.slice(0, 1), { vlans: [{ parentInterfaceName: 'eth1', vlanID: 7 }] });
+    await w.config('tagged', sample.slice(0, 1), { vlans: [{ parentInterfaceName: 'eth1', vlanID: 7 }] });
     await w.pod('a', { podconfig: 'tagged' });
     await eventually(async () => {
       const { status } = (await w.getConfig('tagged'))!;
@@ -33,7 +33,7 @@ describe('a PodConfig', () => {
         }),
       );
     });
-    await w.config('tagged', seed.slice(0, 1), { vlans: [] });
+    await w.config('tagged', sample.slice(0, 1), { vlans: [] });
     await eventually(async () => expect((await w.getConfig('tagged'))?.status?.phase).toBe('configured'));
   });
 
@@ -41,7 +41,7 @@ describe('a PodConfig', () => {
     const { client, namespace, ...w } = await world();
     await w.operator();
     await w.agent();
-    await w.config('early', seed.slice(0, 1));
+    await w.config('early', sample.slice(0, 1));
     await eventually(async () => {
       expect((await w.getConfig('early'))?.status?.conditions?.[0]).toMatchObject({ reason: 'NoPods' });
     });
@@ -84,7 +84,7 @@ describe('a PodConfig', () => {
     const { client, namespace, node, ...w } = await world();
     await w.operator();
     await w.agent();
-    await w.config('sample', seed);
+    await w.config('sample', sample);
     const pod = await w.pod('a', { podconfig: 'sample' });
     await eventually(async () => {
       expect(await w.networkOf('a')).toMatchObject({

@@ -377,7 +377,7 @@ export function jumpingClock(): Clock & { jump(ms: number): void } {
   };
 }
 
-/** Reason and message of the Events about an object. */
+/** Reasons of the Events about an object. */
 export async function eventsOf(client: Client, namespace: string, name: string): Promise<string[]> {
   const { items } = await client.list(coreEvents, { namespace, fieldSelector: `involvedObject.name=${name}` });
   return items.map(({ reason = '' }) => reason);

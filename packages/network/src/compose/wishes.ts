@@ -124,7 +124,7 @@ function upstreamLink(asker: Asker, prefix: string, attachment: Attachment): Lin
     namePrefix: prefix,
     linkType,
     bridge: master,
-    // Seeds write the link itself as parent of a veth.
+    // The sample PodConfig has the link itself as parent of a veth.
     parent: linkType === 'veth' ? undefined : parent,
     mtuBytes: mtu,
     macAddress: hardwareAddr,

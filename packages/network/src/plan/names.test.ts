@@ -80,7 +80,7 @@ describe('deriveMac', () => {
   });
 
   it('gives the link-local address that the kernel makes of it', () => {
-    // The seed shows c6:f4:a6:0e:e3:51 with fe80::c4f4:a6ff:fe0e:e351.
+    // As podconfig-operator's documents show them: c6:f4:a6:0e:e3:51 with fe80::c4f4:a6ff:fe0e:e351.
     expect(linkLocalOf('c6:f4:a6:0e:e3:51').toString(16)).toBe('fe80000000000000c4f4a6fffe0ee351');
   });
 });

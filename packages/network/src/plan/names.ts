@@ -1,5 +1,5 @@
 /**
- * Names of links. The seeds' users look for `pc0<pid>` in the pod and `hpc0<pid>` on the node; the kernel has 15 bytes for them.
+ * Names of links. Users of podconfig-operator look for `pc0<pid>` in the pod and `hpc0<pid>` on the node; the kernel has 15 bytes for them.
  * Once chosen a name stays for the pod's life, also when its first container restarts and the process id is another.
  */
 import type { PodNetworkSpec, PodNetworkStatus } from '@podloom/api';

@@ -1,4 +1,4 @@
-/** One link as the seeds show it in configList. */
+/** One link in podconfig-operator's format, as configList shows it. */
 import type { PodInterfaceStatus } from '@podloom/api';
 
 /** Several addresses are separated by commas; what is not known yet is left empty, as upstream prints it. */
