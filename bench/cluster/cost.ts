@@ -21,13 +21,14 @@ export interface AgentFigures {
   readonly empty: Memory;
   /** Of one processor, in percent. */
   readonly idleCpu: number;
+  /** In a minute. */
   readonly idleWrites: Readonly<Record<string, number>>;
-  readonly idleMs: number;
 }
 
 const counted = 20;
 const attachmentsPerPod = 10;
-const idleMs = 20_000;
+const idleMs = 60_000;
+const mostLooks = 25;
 
 /** Counts made with this many pods, one after the other, of which our own patch of the pod is none. */
 export async function writesPerAttachment(world: World): Promise<Writes> {
@@ -75,7 +76,7 @@ export async function agentFigures(world: World, progress: (text: string) => voi
   await world.remove('large');
   const removeMs = performance.now() - leaveMs;
   await world.choose(world.pods, null);
-  return { attachments, attachMs, removeMs, memory, empty, idleCpu: Math.max(...cpu), idleWrites, idleMs: tookMs };
+  return { attachments, attachMs, removeMs, memory, empty, idleCpu: Math.max(...cpu), idleWrites };
 }
 
 const largest = ({ processes }: World): Memory =>
@@ -104,12 +105,16 @@ async function writes(client: Client): Promise<Counts> {
 
 /** Last statuses, and Events that were told before, are written later (Events at most every 10 s): as it is when nothing was written between two looks. */
 async function settledWrites(client: Client): Promise<Counts> {
-  for (let before = await writes(client); ;) {
+  let before = await writes(client);
+  let made: Counts = {};
+  for (let looks = 0; looks < mostLooks; looks += 1) {
     await sleep(12_000);
     const now = await writes(client);
-    if (Object.keys(difference(before, now)).length === 0) return now;
+    made = difference(before, now);
+    if (Object.keys(made).length === 0) return now;
     before = now;
   }
+  throw new Error(`Something is still written after ${mostLooks} looks, in the last 12 s: ${JSON.stringify(made)}`);
 }
 
 const difference = (before: Counts, after: Counts): Counts =>

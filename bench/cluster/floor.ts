@@ -47,7 +47,18 @@ export async function startFloor({ client, kubeconfig, namespace }: FloorOptions
   const other = spawn(process.execPath, [import.meta.filename, kubeconfig, namespace], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
-  await Promise.all([answers.waitForSync(), once(other.stdout, 'data')]);
+  const ended = once(other, 'exit');
+  const end = async (): Promise<void> => {
+    other.stdin.end();
+    await ended;
+    stop.abort();
+  };
+  try {
+    await Promise.all([answers.waitForSync(), once(other.stdout, 'data')]);
+  } catch (error) {
+    await end();
+    throw error;
+  }
   let rounds = 0;
   return {
     async round(howMany) {
@@ -62,10 +73,7 @@ export async function startFloor({ client, kubeconfig, namespace }: FloorOptions
       return (await all) - startMs;
     },
     async [Symbol.asyncDispose]() {
-      const ended = once(other, 'exit');
-      other.stdin.end();
-      await ended;
-      stop.abort();
+      await end();
       await client.deleteCollection(configMaps, { namespace, labelSelector: label });
     },
   };

@@ -57,9 +57,8 @@ export function reportOn({ latencies, writes, agents, loads, processors }: Resul
 function agentBars(agents: AgentFigures | Error): Bar[] {
   const isKnown = !(agents instanceof Error);
   const idleWrites = isKnown ? Object.values(agents.idleWrites).reduce((sum, count) => sum + count, 0) : NaN;
-  const perMinute = isKnown ? idleWrites * (60_000 / agents.idleMs) : NaN;
   return [
-    { text: 'writes in an idle minute, Leases aside', value: perMinute, limit: 0, unit: 'writes' },
+    { text: 'writes in an idle minute, Leases aside', value: idleWrites, limit: 0, unit: 'writes' },
     {
       text: 'agent with 1,000 attachments on its node, resident',
       value: isKnown ? agents.memory.allMib : NaN,
@@ -71,10 +70,10 @@ function agentBars(agents: AgentFigures | Error): Bar[] {
 
 function agentNote(agents: AgentFigures | Error): string {
   if (agents instanceof Error) return `1,000 attachments on each node could not be measured: ${agents.message}`;
-  const { attachments, empty, memory, idleCpu, idleMs, idleWrites, attachMs, removeMs } = agents;
+  const { attachments, empty, memory, idleCpu, idleWrites, attachMs, removeMs } = agents;
   return (
     `Agent: ${mib(empty)} before, ${mib(memory)} with ${attachments} attachments on its node, made in ${(attachMs / 1000).toFixed(1)} s and removed in ${(removeMs / 1000).toFixed(1)} s; ` +
-    `${idleCpu.toFixed(2)} % of a processor when idle with them. Writes in ${(idleMs / 1000).toFixed(0)} idle s: ${list(idleWrites)}.`
+    `${idleCpu.toFixed(2)} % of a processor when idle with them. Writes in an idle minute: ${list(idleWrites)}.`
   );
 }
 
