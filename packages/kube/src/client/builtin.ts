@@ -3,11 +3,8 @@
  * but makes metadata optional, as an object to be written might lack it; what the server gives always has it.
  */
 import type { KubeObject } from '@podloom/api';
-import type * as admission from 'kubernetes-types/admissionregistration/v1.js';
 import type * as extensions from 'kubernetes-types/apiextensions/v1.js';
 import type * as apps from 'kubernetes-types/apps/v1.js';
-import type * as authentication from 'kubernetes-types/authentication/v1.js';
-import type * as authorization from 'kubernetes-types/authorization/v1.js';
 import type * as batch from 'kubernetes-types/batch/v1.js';
 import type * as coordination from 'kubernetes-types/coordination/v1.js';
 import type * as core from 'kubernetes-types/core/v1.js';
@@ -29,19 +26,14 @@ export type Job = Wire<batch.Job>;
 export type Lease = Wire<coordination.Lease>;
 export type Namespace = Wire<core.Namespace>;
 export type Node = Wire<core.Node>;
-export type PersistentVolumeClaim = Wire<core.PersistentVolumeClaim>;
 export type Pod = Wire<core.Pod>;
 export type Role = Wire<rbac.Role>;
 export type RoleBinding = Wire<rbac.RoleBinding>;
 export type Secret = Wire<core.Secret>;
-export type SelfSubjectAccessReview = Wire<authorization.SelfSubjectAccessReview>;
 export type Service = Wire<core.Service>;
 export type ServiceAccount = Wire<core.ServiceAccount>;
 /** Too young for kubernetes-types. */
 export type ServiceCIDR = KubeObject<{ readonly cidrs: readonly string[] }>;
-export type TokenReview = Wire<authentication.TokenReview>;
-export type ValidatingAdmissionPolicy = Wire<admission.ValidatingAdmissionPolicy>;
-export type ValidatingAdmissionPolicyBinding = Wire<admission.ValidatingAdmissionPolicyBinding>;
 
 function resource<T extends KubeObject>(
   groupVersion: string,
@@ -68,41 +60,15 @@ export const customResourceDefinitions = resource<CustomResourceDefinition>(
   'CustomResourceDefinition',
   false,
 );
-export const daemonSets = resource<DaemonSet>('apps/v1', 'daemonsets', 'DaemonSet');
 export const deployments = resource<Deployment>('apps/v1', 'deployments', 'Deployment');
 export const endpointSlices = resource<EndpointSlice>('discovery.k8s.io/v1', 'endpointslices', 'EndpointSlice');
-export const jobs = resource<Job>('batch/v1', 'jobs', 'Job');
 export const leases = resource<Lease>('coordination.k8s.io/v1', 'leases', 'Lease');
 export const namespaces = resource<Namespace>('v1', 'namespaces', 'Namespace', false);
 export const nodes = resource<Node>('v1', 'nodes', 'Node', false);
-export const persistentVolumeClaims = resource<PersistentVolumeClaim>(
-  'v1',
-  'persistentvolumeclaims',
-  'PersistentVolumeClaim',
-);
 export const pods = resource<Pod>('v1', 'pods', 'Pod');
 export const roles = resource<Role>('rbac.authorization.k8s.io/v1', 'roles', 'Role');
 export const roleBindings = resource<RoleBinding>('rbac.authorization.k8s.io/v1', 'rolebindings', 'RoleBinding');
 export const secrets = resource<Secret>('v1', 'secrets', 'Secret');
-export const selfSubjectAccessReviews = resource<SelfSubjectAccessReview>(
-  'authorization.k8s.io/v1',
-  'selfsubjectaccessreviews',
-  'SelfSubjectAccessReview',
-  false,
-);
 export const services = resource<Service>('v1', 'services', 'Service');
 export const serviceCidrs = resource<ServiceCIDR>('networking.k8s.io/v1', 'servicecidrs', 'ServiceCIDR', false);
 export const serviceAccounts = resource<ServiceAccount>('v1', 'serviceaccounts', 'ServiceAccount');
-export const tokenReviews = resource<TokenReview>('authentication.k8s.io/v1', 'tokenreviews', 'TokenReview', false);
-export const validatingAdmissionPolicies = resource<ValidatingAdmissionPolicy>(
-  'admissionregistration.k8s.io/v1',
-  'validatingadmissionpolicies',
-  'ValidatingAdmissionPolicy',
-  false,
-);
-export const validatingAdmissionPolicyBindings = resource<ValidatingAdmissionPolicyBinding>(
-  'admissionregistration.k8s.io/v1',
-  'validatingadmissionpolicybindings',
-  'ValidatingAdmissionPolicyBinding',
-  false,
-);

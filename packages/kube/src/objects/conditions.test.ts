@@ -1,6 +1,6 @@
 import type { Condition } from '@podloom/api';
 import { describe, expect, it } from 'vitest';
-import { findCondition, isConditionTrue, removeCondition, setCondition, toMicroTime, toTime } from './conditions.ts';
+import { findCondition, isConditionTrue, setCondition, toMicroTime, toTime } from './conditions.ts';
 
 const ready = { type: 'Ready', status: 'True', reason: 'Attached', message: 'All links are there' } as const;
 const at = Date.UTC(2026, 0, 1);
@@ -35,11 +35,10 @@ describe('setCondition', () => {
   });
 });
 
-it('finds and removes conditions by type', () => {
+it('finds conditions by type', () => {
   expect(findCondition(had, 'Ready')).toBe(had[0]);
   expect(isConditionTrue(had, 'Ready')).toBe(true);
   expect(isConditionTrue(undefined, 'Ready')).toBe(false);
-  expect(removeCondition(had, 'Ready')).toEqual([]);
 });
 
 it('writes times as the API server reads them', () => {

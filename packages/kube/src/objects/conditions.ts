@@ -17,10 +17,6 @@ export function setCondition(
   return old ? list.map((one) => (one === old ? fresh : one)) : [...list, fresh];
 }
 
-export function removeCondition(conditions: readonly Condition[] | undefined, type: string): Condition[] {
-  return (conditions ?? []).filter((one) => one.type !== type);
-}
-
 export function findCondition(conditions: readonly Condition[] | undefined, type: string): Condition | undefined {
   return conditions?.find((one) => one.type === type);
 }
