@@ -1,4 +1,6 @@
 /** Our own processes and nodes die at bad moments. What is right stays, what is not is mended by who comes after, and nothing waits for ever. */
+import { podNetworkKind } from '@podloom/api';
+import { createClient, loadConfig, silentLog, startCache } from '@podloom/kube';
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest';
 import { namespace as systemNamespace } from '../chart/installed.ts';
 import { pod, podConfig, podSpec, type Pod, type Source } from './objects.ts';
@@ -22,6 +24,45 @@ const livingPartsOf = async (component: string): Promise<Pod[]> =>
   (await partsOf(component)).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
 const agentOn = async (node: string): Promise<Pod[]> =>
   (await livingPartsOf('agent')).filter(({ spec }) => spec.nodeName === node);
+const restartsOf = (pods: readonly Pod[]): number =>
+  pods.flatMap(({ status }) => status.containerStatuses ?? []).reduce((sum, { restartCount }) => sum + restartCount, 0);
+
+interface Aim {
+  /** SIGKILL for each of them, at once. */
+  readonly strike: () => void;
+  /** Returns when each of them was started again: they really died. */
+  readonly hit: () => Promise<void>;
+}
+
+const aimAt = (find: () => Promise<Pod[]>): Promise<Aim> =>
+  eventually(async () => {
+    const pods = await find();
+    const strike = world.aim(pods);
+    const hit = (): Promise<void> =>
+      eventually(async () => expect(restartsOf(await find())).toBeGreaterThanOrEqual(restartsOf(pods) + pods.length));
+    return { strike, hit };
+  });
+/** Listens as a process does: kubectl would come when all is done. */
+async function onFirstNetwork(namespace: string, act: () => void): Promise<void> {
+  const stop = new AbortController();
+  const client = createClient(await loadConfig({ path: inject('kubeconfig') }));
+  const cache = startCache({
+    client,
+    resource: podNetworkKind.resource,
+    namespace,
+    log: silentLog,
+    signal: stop.signal,
+  });
+  onTestFinished(async () => {
+    stop.abort();
+    await cache.ended;
+  });
+  await cache.waitForSync();
+  const end = cache.subscribe(() => {
+    end();
+    act();
+  });
+}
 const patchAgents = (nodeSelector: object | null): Promise<string> =>
   world.kube([
     'patch',
@@ -50,10 +91,11 @@ describe.skipIf(!isPrivate)('when our own processes fail', () => {
     const lives = await scene.lives();
     const first = { name: 'x0', master: 'xbr0', cidr: '172.30.13.0/24' };
     const second = { name: 'x1', master: 'xbr1', cidr: '172.30.14.0/24' };
-    const strike = await eventually(async () => world.aim(await agentOn('n1')));
+    const agent = await aimAt(() => agentOn('n1'));
     await scene.apply(podConfig('tough', first));
-    strike();
+    agent.strike();
     await scene.ready('podconfig/tough');
+    await agent.hit();
     const [link] = await scene.links('one');
     expect(link?.addresses).toEqual(['172.30.13.2/24']);
 
@@ -71,10 +113,11 @@ describe.skipIf(!isPrivate)('when our own processes fail', () => {
     await scene.ready('podconfig/tough');
     expect(await scene.links('one')).toMatchObject([link, { addresses: ['172.30.14.2/24'] }]);
 
-    await Promise.all([
-      scene.kube('delete', 'podconfig', 'tough', patience),
-      eventually(async () => world.aim(await agentOn('n1'))()),
-    ]);
+    const last = await aimAt(() => agentOn('n1'));
+    await scene.kube('delete', 'podconfig', 'tough', '--wait=false');
+    last.strike();
+    await scene.kube('wait', 'podconfig/tough', '--for=delete', patience);
+    await last.hit();
     await scene.clean();
     expect(await scene.lives()).toEqual(lives);
   });
@@ -113,8 +156,8 @@ describe.skipIf(!isPrivate)('when our own processes fail', () => {
     const scene = await world.scene('operator');
     onTestFinished(allReady);
     const count = 20;
-    const labels = { podconfig: 'many' };
-    await scene.apply({
+    const labels = { app: 'many' };
+    await scene.apply(podConfig('many', { name: 'z0', master: 'zbr0', cidr: '172.30.16.0/24' }), {
       apiVersion: 'apps/v1',
       kind: 'Deployment',
       metadata: { name: 'many' },
@@ -126,14 +169,25 @@ describe.skipIf(!isPrivate)('when our own processes fail', () => {
     });
     await scene.running(count);
     const lives = await scene.lives();
-    const strike = await eventually(async () => world.aim(await livingPartsOf('operator')));
-    await scene.apply(podConfig('many', { name: 'z0', master: 'zbr0', cidr: '172.30.16.0/24' }));
-    strike();
-    const { status } = await scene.ready('podconfig/many');
-    const lines = status?.podConfigurations?.flatMap(({ configList }) => configList) ?? [];
-    const addresses = lines.map((line) => /podIPAddr:(\S+)/.exec(line)?.[1]);
-    expect(addresses).toHaveLength(count);
-    expect(new Set(addresses).size).toBe(count);
+    const operators = await aimAt(() => livingPartsOf('operator'));
+    const begun = Promise.withResolvers<void>();
+    await onFirstNetwork(scene.namespace, () => {
+      operators.strike();
+      begun.resolve();
+    });
+    // One after the other: at the first PodNetwork most pods are still to be chosen.
+    await scene.kube('label', 'pods', '--all', 'podconfig=many');
+    await begun.promise;
+    const made = (await scene.kube('get', 'podnetworks', '--output=name')).trim().split('\n');
+    expect(made.length).toBeLessThan(count);
+    await operators.hit();
+    await eventually(async () => {
+      const { status } = await scene.ready('podconfig/many');
+      const lines = status?.podConfigurations?.flatMap(({ configList }) => configList) ?? [];
+      const addresses = lines.map((line) => /podIPAddr:(\S+)/.exec(line)?.[1]);
+      expect(addresses).toHaveLength(count);
+      expect(new Set(addresses).size).toBe(count);
+    });
 
     const holder = await world.kube([
       'get',

@@ -69,20 +69,21 @@ export async function openNodes(cluster: string): Promise<Nodes> {
       return found.flat();
     },
     aim(pods) {
-      const groups = new Map(
-        readdirSync('/proc').flatMap((entry) => (/^\d+$/.test(entry) ? [[groupOf(entry), entry]] : [])),
-      );
+      const running = readdirSync('/proc').filter((entry) => /^\d+$/.test(entry));
+      const processes = running.map((pid) => ({ pid: Number(pid), group: groupOf(pid) })).toSorted(byPid);
       const pids = pods.map(({ status }) => {
         const id = status.containerStatuses?.[0]?.containerID?.replace(/^.*:\/\//, '') ?? 'none';
-        const [, pid] = [...groups].find(([path]) => path.includes(id)) ?? [];
-        if (pid === undefined) throw new Error(`No process of container ${id}`);
-        return Number(pid);
+        const first = processes.find(({ group }) => group.includes(id));
+        if (first === undefined) throw new Error(`No process of container ${id}`);
+        return first.pid;
       });
       return () => pids.forEach((pid) => process.kill(pid, 'SIGKILL'));
     },
   };
   return nodes;
 }
+
+const byPid = (a: { pid: number }, b: { pid: number }): number => a.pid - b.pid;
 
 /** A process may go while it is looked at. */
 function groupOf(pid: string): string {
