@@ -1,5 +1,5 @@
 /**
- * Stands in for the container runtime: pods are processes that sleep in network namespaces of their own, so /proc, netlink and the kernel are real
+ * Stands in for the container runtime: pods are processes that wait in network namespaces of their own, so /proc, netlink and the kernel are real
  * and only CRI's answers are made up. The real runtime is asked in the cluster tier.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -40,20 +40,20 @@ export function runtime(node: Netns): Runtime {
   function start(podUid: string): number {
     count += 1;
     using made = open({ create: true });
-    const pause = sleepIn(made);
+    const pause = waitIn(made);
     const netns = open({ pid: pause.pid! });
     netns.link.set('lo', { up: true });
     node.link.add({ kind: 'veth', name: `cni${count}p`, up: true, peer: { name: 'eth0', netns } });
     netns.link.set('eth0', { up: true });
     netns.address.add({ link: 'eth0', address: `10.244.0.${(count % 250) + 2}/24` });
-    const sandbox = { id: `sandbox-${count}`, netns, pause, container: sleepIn(netns) };
+    const sandbox = { id: `sandbox-${count}`, netns, pause, container: waitIn(netns) };
     pods.set(podUid, sandbox);
     tell(podUid, 'containerStarted');
     return sandbox.container.pid!;
   }
   function startOnNode(podUid: string): void {
     count += 1;
-    const [pause, container] = [sleepIn(node), sleepIn(node)];
+    const [pause, container] = [waitIn(node), waitIn(node)];
     pods.set(podUid, { id: `sandbox-${count}`, netns: open({ pid: pause.pid! }), pause, container });
   }
   async function stop(podUid: string): Promise<void> {
@@ -89,7 +89,7 @@ export function runtime(node: Netns): Runtime {
     async restartContainer(podUid) {
       const sandbox = mustHave(podUid);
       await end(sandbox.container);
-      sandbox.container = sleepIn(sandbox.netns);
+      sandbox.container = waitIn(sandbox.netns);
       tell(podUid, 'containerStarted');
       return sandbox.container.pid!;
     },
@@ -123,8 +123,9 @@ export function runtime(node: Netns): Runtime {
   };
 }
 
-const sleepIn = (netns: Netns): ChildProcess =>
-  netns.run(() => spawn('sleep', ['infinity'], { stdio: 'ignore' }) as ChildProcess & { then?: never });
+/** It ends with us, also when we are killed: its input does. */
+const waitIn = (netns: Netns): ChildProcess =>
+  netns.run(() => spawn('cat', { stdio: ['pipe', 'ignore', 'ignore'] }) as unknown as ChildProcess & { then?: never });
 
 async function end(process: ChildProcess): Promise<void> {
   if (process.exitCode !== null || process.signalCode !== null) return;

@@ -29,6 +29,7 @@ import { type Runtime, runtime } from './runtime.ts';
 export const namespace = 'cnf-test';
 export const nodeName = 'n1';
 const { resource } = podNetworkKind;
+const fieldManager = 'test';
 
 export interface Agent {
   readonly metrics: Metrics;
@@ -52,12 +53,23 @@ export interface World extends AsyncDisposable {
 export async function makeWorld(): Promise<World> {
   const dir = await mkdtemp(join(tmpdir(), 'podloom-agent-'));
   const controlPlane = await startControlPlane({ dir });
-  const client = createClient({ ...(await loadConfig({ path: controlPlane.kubeconfig })), namespace });
-  const fieldManager = 'test';
-  await client.apply(customResourceDefinitions, customResourceDefinition(podNetworkKind), { fieldManager });
-  await client.apply(namespaces, { metadata: { name: namespace } }, { fieldManager });
-  await vi.waitFor(() => client.list(resource, { limit: 1 }), { timeout: 120_000 });
+  const stop = async (): Promise<void> => {
+    await controlPlane.stop();
+    await rm(dir, { recursive: true, force: true });
+  };
+  try {
+    const client = createClient({ ...(await loadConfig({ path: controlPlane.kubeconfig })), namespace });
+    await client.apply(customResourceDefinitions, customResourceDefinition(podNetworkKind), { fieldManager });
+    await client.apply(namespaces, { metadata: { name: namespace } }, { fieldManager });
+    await vi.waitFor(() => client.list(resource, { limit: 1 }), { timeout: 120_000 });
+    return worldOn(controlPlane, client, stop);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
 
+function worldOn(controlPlane: ControlPlane, client: Client, stopControlPlane: () => Promise<void>): World {
   const node = open({ create: true });
   node.link.set('lo', { up: true });
   const pods = runtime(node);
@@ -118,8 +130,7 @@ export async function makeWorld(): Promise<World> {
       await pods[Symbol.asyncDispose]();
       node.close();
       await client.close();
-      await controlPlane.stop();
-      await rm(dir, { recursive: true, force: true });
+      await stopControlPlane();
     },
   };
 }
