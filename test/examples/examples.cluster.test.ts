@@ -2,6 +2,7 @@
 import { beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { commandsFor, type Commands } from '../chart/installed.ts';
 import { ensureProduct } from '../chart/product.ts';
+import { openNodes } from '../product/nodes.ts';
 import { loadExampleImage, readerOf } from './readme.ts';
 
 interface PodItem {
@@ -104,7 +105,7 @@ describe.skipIf(inject('clusterName') === '')('the examples', () => {
     expect(reader.left).toEqual([]);
   });
 
-  it('bridge: pods are plugged into a bridge that is an object of its own', async () => {
+  it('bridge: pods are plugged into a bridge of its own, which is on their node only and gone with the last of them', async () => {
     const namespace = 'cnf-bridge';
     removed(namespace);
     const reader = await readerOf('bridge');
@@ -119,6 +120,16 @@ describe.skipIf(inject('clusterName') === '')('the examples', () => {
     const shown = await inPod(namespace, second?.metadata.name ?? '', 'ip', '-4', '-o', 'address', 'show', 'backend');
     const address = /inet ([\d.]+)/.exec(shown)?.[1] ?? '';
     await reaches(namespace, first?.metadata.name ?? '', address);
+
+    const nodes = await openNodes(inject('clusterName'));
+    const withDevice = async (): Promise<string[]> => {
+      const links = await Promise.all(nodes.names.map((node) => nodes.onNode(node, 'ip', '-o', 'link')));
+      return nodes.names.filter((_, i) => / backend0: /.test(links[i] ?? ''));
+    };
+    expect(await withDevice()).toEqual([first?.spec.nodeName]);
+    await cluster.kube(['scale', '-n', namespace, 'deploy/backend', '--replicas=0']);
+    await eventually(async () => expect(await withDevice()).toEqual([]));
+    expect(await cluster.kube(['get', '-n', namespace, 'bridge', '--output=name'])).toContain('backend');
     await reader.next('delete -f');
     expect(reader.left).toEqual([]);
   });
