@@ -3,6 +3,8 @@ import { additionalNetworkKind, ipPoolKind, Unavailable } from '@podloom/api';
 import { describe, expect, it } from 'vitest';
 import { eventsOf, eventually, jumpingClock, seeingWrites, world } from './world.ts';
 
+const attachments = (state: string, count: number): string => `podloom_attachments{state="${state}"} ${count}`;
+
 describe('a pool that nobody needs any more', () => {
   it('goes when its addresses have cooled down, and until then gives none of them to another', async () => {
     const w = await world();
@@ -33,6 +35,29 @@ describe('a pool that nobody needs any more', () => {
     clock.jump(60_000);
     await eventually(async () => expect(await w.pools()).toEqual([]));
   });
+});
+
+it('says in its metrics how many addresses and attachments there are, and how long they took', async () => {
+  const w = await world();
+  const { metrics } = await w.operator();
+  const agent = await w.agent();
+  await w.config('c', [{ name: 'pc0', master: 'br', cidr: '10.63.0.0/29' }]);
+  const shows = (...lines: string[]): Promise<void> =>
+    eventually(async () => expect((await metrics.text()).split('\n')).toEqual(expect.arrayContaining(lines)));
+  const addresses = (which: string, count: number): string =>
+    `podloom_addresses_${which}{namespace="${w.namespace}",network="br",pool="${pool}"} ${count}`;
+  await w.pod('a', { podconfig: 'c' });
+  await eventually(async () => expect(await w.used()).toBe(1));
+  const pool = (await w.pools())[0]?.metadata.name;
+  await shows(addresses('used', 1), addresses('free', 4), attachments('Attached', 1), 'podloom_attach_seconds_count 1');
+  agent.pause();
+  await w.pod('b', { podconfig: 'c' });
+  await shows(addresses('used', 2), addresses('free', 3), attachments('Attached', 1), attachments('Pending', 1));
+  expect(await metrics.text()).toContain('podloom_attach_seconds_count 1\n');
+  await w.relabel('a', { podconfig: null });
+  await shows(attachments('Removing', 1), attachments('Pending', 1));
+  agent.resume();
+  await shows(attachments('Removing', 0), attachments('Attached', 1), addresses('used', 1));
 });
 
 describe('a network without a free address', () => {
