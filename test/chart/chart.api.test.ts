@@ -20,6 +20,13 @@ const select = (label: string) =>
 const names = (pod: { containers: { env?: { name: string }[] }[] } | undefined) =>
   pod?.containers.flatMap(({ env }) => env?.map(({ name }) => name) ?? []) ?? [];
 const known = (rows: readonly { env: string }[]) => rows.map(({ env }) => env);
+const specOf = async (object: string): Promise<unknown> =>
+  (await installed.get<{ spec: unknown }>(object, '-n', namespace)).spec;
+const labels = (component: string) => ({
+  'app.kubernetes.io/name': 'podloom',
+  'app.kubernetes.io/component': component,
+});
+const tcp = (port: number | string) => ({ protocol: 'TCP', port });
 const template = (...args: string[]) =>
   installed.helm(['template', 'podloom', chart, '-n', namespace, '--kube-version=1.36.0', ...args]);
 
@@ -124,6 +131,50 @@ describe('the processes', () => {
   });
 });
 
+describe('around the processes', () => {
+  it('two operators prefer two nodes, and no drain takes both at once', async () => {
+    const { spec } = await installed.get<Deployment>('deployment/podloom-operator', '-n', namespace);
+    const selector = { matchLabels: labels('operator') };
+    expect(spec?.selector).toEqual(selector);
+    expect(spec?.template.metadata?.labels).toMatchObject(labels('operator'));
+    expect(spec?.template.spec?.affinity).toEqual({
+      podAntiAffinity: {
+        preferredDuringSchedulingIgnoredDuringExecution: [
+          { weight: 100, podAffinityTerm: { topologyKey: 'kubernetes.io/hostname', labelSelector: selector } },
+        ],
+      },
+    });
+    expect(await specOf('poddisruptionbudget/podloom-operator')).toEqual({ maxUnavailable: 1, selector });
+  });
+
+  it('the operator reaches the API server and names, and is asked for its figures only', async () => {
+    expect(await specOf('networkpolicy/podloom-operator')).toEqual({
+      podSelector: { matchLabels: labels('operator') },
+      policyTypes: ['Ingress', 'Egress'],
+      ingress: [{ ports: [tcp('metrics')] }],
+      egress: [{ ports: [tcp(443), tcp(6443)] }, { ports: [{ protocol: 'UDP', port: 53 }, tcp(53)] }],
+    });
+    expect((await template('--set', 'networkPolicy.enabled=false')).stdout).not.toContain('kind: NetworkPolicy');
+  });
+
+  it.each([
+    ['operator', 'deployment'],
+    ['agent', 'daemonset'],
+  ])('the figures of each %s have a Service without an address, at the port that it listens on', async (name, kind) => {
+    const { spec } = await installed.get<Deployment | DaemonSet>(`${kind}/podloom-${name}`, '-n', namespace);
+    const [container] = spec?.template.spec?.containers ?? [];
+    const [metrics] = container?.ports ?? [];
+    expect(metrics).toMatchObject({ name: 'metrics', containerPort: expect.any(Number) as number });
+    expect(container?.env).toContainEqual({ name: 'PODLOOM_PORT', value: String(metrics?.containerPort) });
+    expect(spec?.template.metadata?.labels).toMatchObject(labels(name));
+    expect(await specOf(`service/podloom-${name}-metrics`)).toMatchObject({
+      clusterIP: 'None',
+      selector: labels(name),
+      ports: [{ name: 'metrics', port: metrics?.containerPort, targetPort: 'metrics' }],
+    });
+  });
+});
+
 describe('the roles', () => {
   it('let an agent read PodNetworks, write their status and tell events', async () => {
     expect(await rulesOf('podloom-agent')).toEqual([
@@ -148,14 +199,14 @@ describe('the roles', () => {
 
   it('are two for each kind that people write, and one for each that they only read', async () => {
     const own = kinds.filter(({ foreign }) => !foreign);
-    const written = new Set(['podnetworks', 'ippools']);
+    const onlyRead = new Set(['podnetworks', 'ippools']);
     for (const { plural, group } of own) {
       expect((await rulesOf(`podloom-${plural}-view`))[0]).toMatchObject({
         apiGroups: [group],
         verbs: ['get', 'list', 'watch'],
       });
       const { code } = await installed.kubectl(['get', `clusterrole/podloom-${plural}-edit`]);
-      expect({ plural, hasEdit: code === 0 }).toEqual({ plural, hasEdit: !written.has(plural) });
+      expect({ plural, hasEdit: code === 0 }).toEqual({ plural, hasEdit: !onlyRead.has(plural) });
     }
   });
 
@@ -163,11 +214,13 @@ describe('the roles', () => {
     for (const role of ['edit', 'admin']) {
       expect((await select(`rbac.authorization.k8s.io/aggregate-to-${role}=true`)).items).toEqual([]);
     }
-    for (const { rules } of (await select('rbac.authorization.k8s.io/aggregate-to-view=true')).items) {
-      expect(rules?.flatMap(({ verbs }) => verbs)).toEqual(['get', 'list', 'watch']);
-    }
-    const { items } = await select('podnetwork.opdev.io/aggregate-to-tenant=true');
-    expect(items.map(({ metadata }) => metadata.name)).not.toContain('podloom-networkgrants-edit');
+    const { items: viewers } = await select('rbac.authorization.k8s.io/aggregate-to-view=true');
+    expect(viewers).not.toEqual([]);
+    for (const { rules } of viewers) expect(rules?.flatMap(({ verbs }) => verbs)).toEqual(['get', 'list', 'watch']);
+    const { items: tenants } = await select('podnetwork.opdev.io/aggregate-to-tenant=true');
+    const roles = tenants.map(({ metadata }) => metadata.name);
+    expect(roles).toContain('podloom-podconfigs-edit');
+    expect(roles).not.toContain('podloom-networkgrants-edit');
   });
 });
 
