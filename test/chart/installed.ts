@@ -20,6 +20,8 @@ export type Command = (args: readonly string[], input?: string) => Promise<Outpu
 export interface Commands {
   readonly kubectl: Command;
   readonly helm: Command;
+  /** The real command line. */
+  readonly podloom: Command;
   /** As kubectl, but fails where it does, and returns what it printed. */
   readonly kube: (args: readonly string[], input?: string) => Promise<string>;
   /** `kubectl get … -o json`. */
@@ -30,15 +32,15 @@ export async function commandsFor(kubeconfig: string): Promise<Commands> {
   const built = await binaries({ modules: ['kubernetes', 'helm'] });
   const env = { ...process.env, KUBECONFIG: kubeconfig };
   const command =
-    (name: string): Command =>
+    (file: string): Command =>
     (args, input) =>
       new Promise((resolve) => {
-        const child = execFile(built.path(name), args, { env, maxBuffer: 64 << 20 }, (error, stdout, stderr) =>
+        const child = execFile(file, args, { env, maxBuffer: 64 << 20 }, (error, stdout, stderr) =>
           resolve({ code: error ? (typeof error.code === 'number' ? error.code : 1) : 0, stdout, stderr }),
         );
         child.stdin?.end(input ?? '');
       });
-  const kubectl = command('kubectl');
+  const kubectl = command(built.path('kubectl'));
   const kube = async (args: readonly string[], input?: string): Promise<string> => {
     const { code, stdout, stderr } = await kubectl(args, input);
     if (code !== 0) throw new Error(`kubectl ${args.join(' ')}: ${stderr}`);
@@ -46,7 +48,8 @@ export async function commandsFor(kubeconfig: string): Promise<Commands> {
   };
   return {
     kubectl,
-    helm: command('helm'),
+    helm: command(built.path('helm')),
+    podloom: command(join(import.meta.dirname, '../../podloom')),
     kube,
     get: async <T>(...args: string[]) => JSON.parse(await kube(['get', ...args, '--output=json'])) as T,
   };

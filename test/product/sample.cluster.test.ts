@@ -1,4 +1,4 @@
-/** The first thing that anyone tries: the PodConfig of the first seed, unchanged, and what the command line says about it. */
+/** The first thing that anyone tries: the sample PodConfig, unchanged, and what the command line says about it. */
 import { mkdtempDisposableSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { tmpdir } from 'node:os';
@@ -8,7 +8,7 @@ import { pod, podConfig } from './objects.ts';
 import { eventually } from './scene.ts';
 import { isPrivate, openWorld, type World } from './world.ts';
 
-const seed = `
+const sample = `
 apiVersion: podconfig.opdev.io/v1alpha1
 kind: PodConfig
 metadata:
@@ -40,12 +40,12 @@ describe.skipIf(!isPrivate)('a PodConfig', () => {
   });
   afterAll(() => world.end());
 
-  it('of the seed makes two pods with two networks each, that reach each other, and leaves nothing behind', async () => {
-    const scene = await world.scene('seed');
+  it('of the sample makes two pods with two networks each, that reach each other, and leaves nothing behind', async () => {
+    const scene = await world.scene('sample');
     const { namespace } = scene;
     await world.calm();
     const before = await Promise.all(world.names.map((node) => world.foreign(node)));
-    await world.kube(['apply', '-n', namespace, '-f', '-'], seed);
+    await world.kube(['apply', '-n', namespace, '-f', '-'], sample);
     await scene.running(2);
     await eventually(async () =>
       expect((await scene.get<{ status: object }>('podconfig/podconfig-sample-a')).status).toMatchObject({
@@ -79,7 +79,11 @@ describe.skipIf(!isPrivate)('a PodConfig', () => {
       }
     }
     expect(await scene.kube('get', 'podnetworks')).toMatch(/pc0\d+,\s?pc1\d+ +True/);
-    expect(await scene.kube('describe', 'pods')).toMatch(/podloom/);
+    expect((await scene.kube('describe', 'podnetworks')).match(/State: +Attached/g)).toHaveLength(4);
+    // Events are written a little later than what they tell of.
+    await eventually(async () =>
+      expect((await scene.kube('describe', 'pods', '--show-events')).match(/Attached .*Has pc0\d+/g)).toHaveLength(2),
+    );
     expect(await scene.lives()).toEqual(lives);
 
     await scene.kube('delete', 'podconfig', 'podconfig-sample-a', '--timeout=300s');
@@ -125,12 +129,12 @@ describe.skipIf(!isPrivate)('a PodConfig', () => {
     const other = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } };
     writeFileSync(file, manifest(other, object));
 
-    expect((await world.podloom('show', 'one', '-n', namespace)).stdout).toContain('has no networks');
-    const plan = await world.podloom('plan', '-f', file, '-n', namespace);
+    expect((await world.podloom(['show', 'one', '-n', namespace])).stdout).toContain('has no networks');
+    const plan = await world.podloom(['plan', '-f', file, '-n', namespace]);
     expect(plan).toMatchObject({ code: 0, stderr: `left out: Namespace ${namespace} changes no pod by itself\n` });
     expect(plan.stdout).toMatch(/^pod one on node n1\n@@ /);
     for (const words of ['tbr0', 't0', '172.30.2.1/24', '172.30.2.2/24', '1400']) expect(plan.stdout).toContain(words);
-    const planned = JSON.parse((await world.podloom('plan', '-f', file, '-n', namespace, '-o', 'json')).stdout) as {
+    const planned = JSON.parse((await world.podloom(['plan', '-f', file, '-n', namespace, '-o', 'json'])).stdout) as {
       pod: string;
       preview: { steps: { do: string }[] };
     }[];
@@ -144,18 +148,18 @@ describe.skipIf(!isPrivate)('a PodConfig', () => {
     await scene.ready('podconfig/told');
     const [link] = await scene.links('one');
     expect(link).toMatchObject({ mtu: 1400, addresses: ['172.30.2.2/24'] });
-    const shown = await world.podloom('show', 'one', '-n', namespace);
+    const shown = await world.podloom(['show', 'one', '-n', namespace]);
     expect(shown.stdout).toContain(`pod ${namespace}/one on node n1  ready`);
     expect(shown.stdout).toContain(`${link?.name}  172.30.2.2/24  ${link?.mac}  mtu 1400  [Attached]`);
     expect(shown.stdout).toContain(`╰─veth── h${link?.name} ──▶ bridge tbr0  172.30.2.1/24`);
     expect(shown.stdout).toContain('from PodConfig told');
-    const json = await world.podloom('show', 'one', '-n', namespace, '-o', 'json');
+    const json = await world.podloom(['show', 'one', '-n', namespace, '-o', 'json']);
     expect(JSON.parse(json.stdout)).toMatchObject({ kind: 'PodNetwork', metadata: { name: 'one' } });
 
-    expect((await world.podloom('plan', 'one', '-n', namespace)).stdout).toContain(
+    expect((await world.podloom(['plan', 'one', '-n', namespace])).stdout).toContain(
       'Nothing to do: all is as declared.',
     );
-    const missing = await world.podloom('plan', 'two', '-n', namespace);
+    const missing = await world.podloom(['plan', 'two', '-n', namespace]);
     expect(missing.code).not.toBe(0);
     expect(missing.stderr).toContain('There is no running pod two');
   });

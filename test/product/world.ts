@@ -1,5 +1,4 @@
 /** The product on a real cluster as its users see it: kubectl and podloom, the inside of a pod, and the network of a node. */
-import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { clusterLoad, clusterNames, clusterStatus, toolsImage } from '@podloom/local';
@@ -13,8 +12,6 @@ import { eventually, openScene, type Scene } from './scene.ts';
 const root = join(import.meta.dirname, '../..');
 
 export interface World extends Commands, Nodes {
-  /** The real command line. */
-  podloom(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }>;
   scene(name: string): Promise<Scene>;
   /** Returns when no pod of the cluster is on its way in or out: only then can what others have on a node be compared. */
   calm(): Promise<void>;
@@ -53,13 +50,6 @@ export async function openWorld(): Promise<World> {
   return {
     ...commands,
     ...nodes,
-    podloom: (...args) =>
-      new Promise((resolve) => {
-        const env = { ...process.env, KUBECONFIG: kubeconfig };
-        execFile(join(root, 'podloom'), args, { env }, (error, stdout, stderr) =>
-          resolve({ code: error ? Number(error.code ?? 1) : 0, stdout, stderr }),
-        );
-      }),
     calm: () =>
       eventually(async () => {
         const { items: namespaces } = await commands.get<{ items: { status: { phase: string } }[] }>('namespaces');
