@@ -135,19 +135,31 @@ async function privateCluster(kubectl: Tool): Promise<ClusterStatus | undefined>
   return undefined;
 }
 
+/** As above, for who has a kubeconfig. */
+export const privateClusterOf = async (kubeconfig: string): Promise<ClusterStatus | undefined> =>
+  privateCluster((await tools(kubeconfig)).kubectl);
+
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-interface Archive {
+export interface Archive {
   readonly file: string;
   readonly name: string;
   readonly digest: string;
 }
 
-function archive(file: string): Archive {
+/** Of an image that was built into dist/. */
+export function archive(file: string): Archive {
   const path = join(root, 'dist', file);
   if (!existsSync(`${path}.json`)) throw new Error(`dist/${file} is not there; build it with: make image`);
   const { name, digest } = JSON.parse(readFileSync(`${path}.json`, 'utf8')) as { name: string; digest: string };
   return { file: path, name, digest };
+}
+
+/** Builds the image of the product where something changed. */
+export async function buildProduct(): Promise<Archive> {
+  const file = 'podloom-image.tar';
+  await run(process.execPath, [join(root, 'deploy/image/build.ts'), '--out', join(root, 'dist', file)], process.env);
+  return archive(file);
 }
 
 async function deploy(image: string | undefined): Promise<void> {

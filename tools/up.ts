@@ -3,12 +3,11 @@
  * second run finds most of it done.
  */
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { progressOn } from '@podloom/cli';
 import { binaries, clusterLoad, clusterStatus, clusterUp } from '@podloom/local';
-import { installChart } from './deploy.ts';
+import { archive, installChart } from './deploy.ts';
 
 const root = join(import.meta.dirname, '..');
 const namespace = 'cnf-test';
@@ -33,13 +32,13 @@ async function up(): Promise<void> {
 
   step('Making the images');
   await run(process.execPath, ['deploy/image/build.ts']);
-  const [product, tools] = ['podloom-image.tar', 'tools-image.tar'].map(archiveOf);
+  const [product, tools] = [archive('podloom-image.tar'), archive('tools-image.tar')];
   step('Putting the images on the nodes');
-  for (const archive of [product!, tools!]) await clusterLoad({ name: cluster.name, archive: archive.file });
+  for (const { file } of [product, tools]) await clusterLoad({ name: cluster.name, archive: file });
   step('Installing Podloom with Helm');
   const { addresses } = await clusterStatus({ name: cluster.name });
-  const set = { 'sampleDeployment.image': tools!.name, 'operator.reservedCidrs': [addresses.range] };
-  await installChart({ kubeconfig: cluster.kubeconfig, image: product!.name, digest: product!.digest, set });
+  const set = { 'sampleDeployment.image': tools.name, 'operator.reservedCidrs': [addresses.range] };
+  await installChart({ kubeconfig: cluster.kubeconfig, image: product.name, digest: product.digest, set });
 
   step('Applying examples/podconfig and waiting until it is configured');
   await kubectl('apply', '--filename', 'examples/podconfig/podconfig.yaml');
@@ -81,12 +80,6 @@ async function addressesToReach(inNamespace: (...args: string[]) => Promise<stri
     .split(' ')
     .filter(Boolean)
     .map((address) => address.replace(/\/.*/, ''));
-}
-
-function archiveOf(file: string): { file: string; name: string; digest: string } {
-  const path = join(root, 'dist', file);
-  const { name, digest } = JSON.parse(readFileSync(`${path}.json`, 'utf8')) as { name: string; digest: string };
-  return { file: path, name, digest };
 }
 
 async function run(program: string, args: string[]): Promise<string> {

@@ -4,14 +4,10 @@
  *
  * A cluster of this name that runs already is used and left; else it is made, and taken down whatever happens.
  */
-import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { availableParallelism, loadavg } from 'node:os';
-import { resolve } from 'node:path';
-import { promisify } from 'node:util';
 import { createClient, loadConfig } from '@podloom/kube';
 import { clusterDown, clusterLoad, clusterUp } from '@podloom/local';
-import { installChart } from '../../tools/deploy.ts';
+import { buildProduct, installChart } from '../../tools/deploy.ts';
 import { quietMachine } from '../quiet.ts';
 import type { Bench } from '../report.ts';
 import { agentFigures, writesPerAttachment } from './cost.ts';
@@ -20,7 +16,6 @@ import { latencies } from './latency.ts';
 import { reportOn } from './results.ts';
 import { openWorld } from './world.ts';
 
-const root = resolve(import.meta.dirname, '../..');
 const name = 'bench';
 /** With the product's own, as many as a kubelet takes by default. */
 const podsPerNode = 100;
@@ -53,13 +48,8 @@ export const bench: Bench = {
 };
 
 async function install(kubeconfig: string): Promise<void> {
-  const archive = resolve(root, 'dist/podloom-image.tar');
-  await promisify(execFile)(process.execPath, ['deploy/image/build.ts', '--out', archive], { cwd: root });
-  const { name: image, digest } = JSON.parse(readFileSync(`${archive}.json`, 'utf8')) as {
-    name: string;
-    digest: string;
-  };
-  await clusterLoad({ name, archive });
+  const { file, name: image, digest } = await buildProduct();
+  await clusterLoad({ name, archive: file });
   await installChart({ kubeconfig, image, digest });
 }
 

@@ -3,6 +3,7 @@ import { type PodNetwork, podNetworkKind } from '@podloom/api';
 import { coreEvents, findCondition } from '@podloom/kube';
 import type { Netns } from '@podloom/netlink';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { eventually } from '../setup/eventually.ts';
 import { type Agent, type World, linkNames, makeWorld, podInterface } from './world.ts';
 
 const forwarding = 3; // BR_STATE_FORWARDING
@@ -28,8 +29,6 @@ afterEach(async () => {
   await agent.stop();
 });
 
-const eventually = <T>(check: () => T | Promise<T>): Promise<T> =>
-  vi.waitFor(check, { timeout: 120_000, interval: 10 });
 const addressesOf = (netns: Netns, link: string): string[] =>
   netns.address
     .list({ link })

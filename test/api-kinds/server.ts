@@ -12,13 +12,6 @@ import { inject, vi } from 'vitest';
 
 export const namespace = 'api-kinds';
 
-declare module 'vitest' {
-  interface ProvidedContext {
-    /** Path of an administrator's kubeconfig. */
-    kubeconfig: string;
-  }
-}
-
 export interface Manifest {
   readonly apiVersion: string;
   readonly kind: string;

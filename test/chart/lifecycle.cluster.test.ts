@@ -4,21 +4,20 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { PodConfig } from '@podloom/api';
 import type { ClusterRole, CustomResourceDefinition, Node, Pod } from '@podloom/kube';
-import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
-import { removeChart } from '../../tools/deploy.ts';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { type Archive, removeChart } from '../../tools/deploy.ts';
+import { eventually } from '../setup/eventually.ts';
 import { type Commands, chart, commandsFor, manifest, namespace } from './installed.ts';
-import { type ProductImage, ensureImage, ensureProduct } from './product.ts';
+import { ensureImage, ensureProduct } from './product.ts';
 
 const mine = 'chart-life';
 const oldText = 'Networks for running pods, as an older version said it.';
 const crd = 'podconfigs.podconfig.opdev.io';
 
 let cluster: Commands;
-let image: ProductImage;
+let image: Archive;
 let olderChart: string;
 
-const eventually = (check: () => Promise<void>): Promise<void> =>
-  vi.waitFor(check, { timeout: 300_000, interval: 200 });
 const list = async <T>(...args: string[]): Promise<T[]> => (await cluster.get<{ items: T[] }>(...args)).items;
 const samples = (): Promise<Pod[]> => list<Pod>('pods', '-n', mine, '-l', 'podconfig=sample');
 const podConfig = (): Promise<PodConfig> => cluster.get<PodConfig>('podconfig/sample', '-n', mine);

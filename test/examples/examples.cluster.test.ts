@@ -1,8 +1,9 @@
 /** Every example, by the words of its README, on a cluster of two nodes with the product from its image and chart. */
-import { beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
+import { beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest';
 import { commandsFor, type Commands } from '../chart/installed.ts';
 import { ensureProduct } from '../chart/product.ts';
 import { openNodes } from '../product/nodes.ts';
+import { eventually } from '../setup/eventually.ts';
 import { loadExampleImage, readerOf } from './readme.ts';
 
 interface PodItem {
@@ -17,8 +18,6 @@ const podsOf = async (namespace: string): Promise<PodItem[]> =>
   (await cluster.get<{ items: PodItem[] }>('pods', '-n', namespace)).items;
 const inPod = (namespace: string, pod: string, ...command: string[]): Promise<string> =>
   cluster.kube(['exec', '-n', namespace, pod, '--', ...command]);
-const eventually = (check: () => Promise<void>): Promise<void> =>
-  vi.waitFor(check, { timeout: 300_000, interval: 100 });
 /** A first packet may be lost. */
 const reaches = (namespace: string, pod: string, address: string): Promise<void> =>
   eventually(async () =>

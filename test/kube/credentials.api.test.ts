@@ -19,8 +19,9 @@ import {
 } from '@podloom/kube';
 import type { Client, ClusterConfig } from '@podloom/kube';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { eventually } from '../setup/eventually.ts';
 import { badNetwork } from './proxy.ts';
-import { configMap, eventually, follow, newNamespace } from './world.ts';
+import { configMap, follow, newNamespace } from './world.ts';
 
 let admin: Client;
 let config: ClusterConfig;

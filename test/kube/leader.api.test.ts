@@ -8,8 +8,9 @@ import { fileURLToPath } from 'node:url';
 import { configMaps, createClient, leases, loadConfig } from '@podloom/kube';
 import type { Client } from '@podloom/kube';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
+import { eventually } from '../setup/eventually.ts';
 import { badNetwork } from './proxy.ts';
-import { configMap, eventually, newNamespace } from './world.ts';
+import { configMap, newNamespace } from './world.ts';
 
 /** Long enough that a loaded machine does not miss a renewal. */
 const leaseMs = 10_000;

@@ -3,18 +3,9 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { configMaps, createClient, isAlreadyExists, isNotFound } from '@podloom/kube';
 import type { Client } from '@podloom/kube';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventually } from '../setup/eventually.ts';
 import { badNetwork } from './proxy.ts';
-import {
-  configMap,
-  eventually,
-  follow,
-  impatientClient,
-  insist,
-  newNamespace,
-  ownControlPlane,
-  truth,
-  versions,
-} from './world.ts';
+import { configMap, follow, impatientClient, insist, newNamespace, ownControlPlane, truth, versions } from './world.ts';
 import type { OwnControlPlane } from './world.ts';
 
 let controlPlane: OwnControlPlane;

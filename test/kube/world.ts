@@ -86,10 +86,6 @@ export function versions(belief: ReadonlyMap<string, ConfigMap>): Map<string, st
   return new Map([...belief].map(([name, { metadata }]) => [name, metadata.resourceVersion ?? '']));
 }
 
-export async function eventually(check: () => void | Promise<void>, timeoutMs = 120_000): Promise<void> {
-  await vi.waitFor(check, { timeout: timeoutMs, interval: 25 });
-}
-
 /** Repeats a call that fails because the server is away. */
 export async function insist<R>(call: () => Promise<R>): Promise<R> {
   return await vi.waitFor(call, { timeout: 120_000, interval: 50 });

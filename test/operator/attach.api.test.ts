@@ -2,7 +2,8 @@
 import { additionalNetworkKind, podConfigKind } from '@podloom/api';
 import { coreEvents } from '@podloom/kube';
 import { describe, expect, it } from 'vitest';
-import { eventsOf, eventually, world } from './world.ts';
+import { eventually } from '../setup/eventually.ts';
+import { eventsOf, world } from './world.ts';
 
 const sample = [
   { name: 'pc0', linkType: 'veth', master: 'pcbr0', parent: 'pc0', cidr: '192.168.100.0/24' },

@@ -2,7 +2,8 @@
 import { networkGrantKind, podNetworkConfigKind, primaryNetworkKind } from '@podloom/api';
 import { deployments, nodes, serviceCidrs } from '@podloom/kube';
 import { describe, expect, it } from 'vitest';
-import { type World, eventsOf, eventually, jumpingClock, world } from './world.ts';
+import { eventually } from '../setup/eventually.ts';
+import { type World, eventsOf, jumpingClock, world } from './world.ts';
 
 const config = async ({ client, namespace }: World, name: string, spec: object): Promise<void> => {
   const object = { metadata: { name, namespace }, spec } as never;

@@ -1,7 +1,8 @@
 /** Pods that come, change and go: each ends in exactly what is declared. */
 import { coreEvents, pods } from '@podloom/kube';
 import { describe, expect, it } from 'vitest';
-import { eventsOf, eventually, world } from './world.ts';
+import { eventually } from '../setup/eventually.ts';
+import { eventsOf, world } from './world.ts';
 
 const one = [{ name: 'pc0', master: 'pcbr0', cidr: '10.40.0.0/24' }];
 const two = [...one, { name: 'pc1', master: 'pcbr1', cidr: '10.41.0.0/24' }];

@@ -3,7 +3,8 @@ import type { PodNetwork } from '@podloom/api';
 import { Unavailable } from '@podloom/api';
 import { leases } from '@podloom/kube';
 import { describe, expect, it } from 'vitest';
-import { type RunningOperator, type World, eventually, seeingWrites, world } from './world.ts';
+import { eventually } from '../setup/eventually.ts';
+import { type RunningOperator, type World, seeingWrites, world } from './world.ts';
 
 const range = [{ name: 'pc0', master: 'pcbr0', cidr: '10.70.0.0/22' }];
 const addressesIn = (networks: readonly PodNetwork[]): string[] =>

@@ -1,7 +1,8 @@
 /** Addresses: no pod without one that its pool records, none for two, and those who wait are served when one is free. */
 import { additionalNetworkKind, ipPoolKind, Unavailable } from '@podloom/api';
 import { describe, expect, it } from 'vitest';
-import { eventsOf, eventually, jumpingClock, seeingWrites, world } from './world.ts';
+import { eventually } from '../setup/eventually.ts';
+import { eventsOf, jumpingClock, seeingWrites, world } from './world.ts';
 
 const attachments = (state: string, count: number): string => `podloom_attachments{state="${state}"} ${count}`;
 

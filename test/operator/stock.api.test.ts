@@ -2,7 +2,8 @@
 import { Unavailable } from '@podloom/api';
 import type { Client } from '@podloom/kube';
 import { describe, expect, it } from 'vitest';
-import { eventually, seeingWrites, world, type World } from './world.ts';
+import { eventually } from '../setup/eventually.ts';
+import { seeingWrites, world, type World } from './world.ts';
 
 const attachment = { name: 'pc0', master: 'br', cidr: '10.66.0.0/24' };
 

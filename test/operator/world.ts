@@ -44,16 +44,6 @@ import {
 import { operatorSettings, runOperator } from '@podloom/operator';
 import { inject, onTestFinished, vi } from 'vitest';
 
-declare module 'vitest' {
-  interface ProvidedContext {
-    /** Path of an administrator's kubeconfig. */
-    kubeconfig: string;
-  }
-}
-
-export const eventually = (check: () => void | Promise<void>, timeoutMs = 120_000): Promise<void> =>
-  vi.waitFor(check, { timeout: timeoutMs, interval: 20 });
-
 export interface RunningOperator {
   readonly metrics: Metrics;
   /** As a process that is told to stop. */

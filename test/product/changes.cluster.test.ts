@@ -1,7 +1,7 @@
 /** What people change while pods run: labels, attachments, several objects at once. Each ends in exactly the declared state, and no pod restarts. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventually } from '../setup/eventually.ts';
 import { additionalNetwork, pod, podConfig, podNetworkConfig, primaryNetwork, type PodNetwork } from './objects.ts';
-import { eventually } from './scene.ts';
 import { isPrivate, openWorld, type World } from './world.ts';
 
 let world: World;

@@ -3,8 +3,8 @@ import { podNetworkKind } from '@podloom/api';
 import { createClient, loadConfig, silentLog, startCache } from '@podloom/kube';
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest';
 import { namespace as systemNamespace } from '../chart/installed.ts';
+import { eventually } from '../setup/eventually.ts';
 import { pod, podConfig, podSpec, type Pod, type Source } from './objects.ts';
-import { eventually } from './scene.ts';
 import { isPrivate, openWorld, type World } from './world.ts';
 
 let world: World;

@@ -1,7 +1,7 @@
 /** What happens to pods and to their links without anyone asking us: restarts, a new pod under an old name, hands that reach in. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventually } from '../setup/eventually.ts';
 import { pod, podConfig, podSpec, type Source } from './objects.ts';
-import { eventually } from './scene.ts';
 import { isPrivate, openWorld, type World } from './world.ts';
 
 let world: World;

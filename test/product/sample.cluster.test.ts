@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { tmpdir } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { manifest } from '../chart/installed.ts';
+import { eventually } from '../setup/eventually.ts';
 import { pod, podConfig } from './objects.ts';
-import { eventually } from './scene.ts';
 import { isPrivate, openWorld, type World } from './world.ts';
 
 const sample = `

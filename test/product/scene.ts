@@ -1,12 +1,9 @@
 /** One test's own namespace. At its end nothing of ours may be left on any node. */
-import { expect, onTestFinished, vi } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { manifest, type Commands } from '../chart/installed.ts';
+import { eventually } from '../setup/eventually.ts';
 import type { Nodes } from './nodes.ts';
 import type { Condition, Pod, PodNetwork, Source } from './objects.ts';
-
-/** Facts come within seconds; on a machine that does much else, within many. */
-export const eventually = <T>(check: () => Promise<T>, timeout = 300_000): Promise<T> =>
-  vi.waitFor(check, { timeout, interval: 100 });
 
 /** A link in a pod, besides the cluster's own. */
 export interface Link {

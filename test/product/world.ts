@@ -1,13 +1,14 @@
 /** The product on a real cluster as its users see it: kubectl and podloom, the inside of a pod, and the network of a node. */
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { clusterLoad, clusterNames, clusterStatus, toolsImage } from '@podloom/local';
+import { clusterLoad, toolsImage } from '@podloom/local';
 import { expect, inject } from 'vitest';
+import { privateClusterOf } from '../../tools/deploy.ts';
 import { commandsFor, type Commands } from '../chart/installed.ts';
 import { ensureImage, ensureProduct } from '../chart/product.ts';
+import { eventually } from '../setup/eventually.ts';
 import { openNodes, type Nodes } from './nodes.ts';
 import type { Pod } from './objects.ts';
-import { eventually, openScene, type Scene } from './scene.ts';
+import { openScene, type Scene } from './scene.ts';
 
 const root = join(import.meta.dirname, '../..');
 
@@ -19,7 +20,7 @@ export interface World extends Commands, Nodes {
   end(): Promise<void>;
 }
 
-const cluster = inject('clusterName') || (await clusterOf(inject('kubeconfig')));
+const cluster = inject('clusterName') || ((await privateClusterOf(inject('kubeconfig')))?.name ?? '');
 
 /** Looking at nodes needs a private cluster. */
 export const isPrivate = cluster !== '';
@@ -28,22 +29,13 @@ const isMoving = ({ metadata, status }: Pod): boolean =>
   metadata.deletionTimestamp !== undefined ||
   (!['Succeeded', 'Failed'].includes(status.phase) && !status.containerStatuses?.every(({ ready }) => ready));
 
-async function clusterOf(kubeconfig: string): Promise<string> {
-  const text = readFileSync(kubeconfig, 'utf8');
-  for (const name of await clusterNames()) {
-    if (text.includes((await clusterStatus({ name })).addresses.apiServer)) return name;
-  }
-  return '';
-}
-
 export async function openWorld(): Promise<World> {
   const kubeconfig = inject('kubeconfig');
   const commands = await commandsFor(kubeconfig);
   if (inject('clusterName') === '') {
     const { out } = await toolsImage({ out: join(root, 'dist/tools-test.tar'), name: inject('toolsImage') });
     await clusterLoad({ name: cluster, archive: out });
-    await ensureImage();
-    await clusterLoad({ name: cluster, archive: join(root, 'dist/podloom-image.tar') });
+    await ensureImage(cluster);
   }
   await ensureProduct();
   const nodes = await openNodes(cluster);

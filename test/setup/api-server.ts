@@ -5,13 +5,6 @@ import { join } from 'node:path';
 import { startControlPlane } from '@podloom/local';
 import type { TestProject } from 'vitest/node';
 
-declare module 'vitest' {
-  interface ProvidedContext {
-    /** Path of an administrator's kubeconfig. */
-    kubeconfig: string;
-  }
-}
-
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const dir = await mkdtemp(join(tmpdir(), 'podloom-api-'));
   const remove = async () => rm(dir, { recursive: true, force: true });

@@ -8,17 +8,6 @@ import { join } from 'node:path';
 import { clusterDown, clusterLoad, clusterUp, toolsImage } from '@podloom/local';
 import type { TestProject } from 'vitest/node';
 
-declare module 'vitest' {
-  interface ProvidedContext {
-    /** Path of an administrator's kubeconfig. */
-    kubeconfig: string;
-    /** Name of the private cluster; empty where the cluster is the user's own. */
-    clusterName: string;
-    /** An image with a shell, ip, ping, nc and tcpdump that is on every node of a private cluster. */
-    toolsImage: string;
-  }
-}
-
 const image = 'podloom.local/tools:test';
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {

@@ -3,11 +3,11 @@
  * and gets it back when someone removes or changes that.
  */
 import { Bug, InvalidInput, Unavailable } from '@podloom/api';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { configMaps } from '../client/builtin.ts';
 import type { ConfigMap } from '../client/builtin.ts';
 import { isNotFound } from '../client/errors.ts';
-import { realWorld } from '../client/testing/api-server.ts';
+import { eventually, realWorld } from '../client/testing/api-server.ts';
 import { startCache } from '../cache/cache.ts';
 import { applyObject, ownerReference } from '../objects/apply.ts';
 import { ensureFinalizer, hasFinalizer, removeFinalizer } from '../objects/finalizers.ts';
@@ -16,8 +16,6 @@ import { createMetrics } from '../process/metrics.ts';
 import { controller, dependsOn } from './controller.ts';
 import type { ControllerOptions } from './controller.ts';
 import { done, retry, retryAfter } from './result.ts';
-
-const eventually = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 120_000, interval: 20 });
 
 const isTwin = (one: ConfigMap) => one.metadata.name?.endsWith('-twin') ?? false;
 

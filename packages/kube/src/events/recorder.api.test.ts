@@ -1,14 +1,12 @@
 /** Events as a user finds them on the server. */
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { configMaps, coreEvents } from '../client/builtin.ts';
 import type { Client } from '../client/client.ts';
-import { realWorld } from '../client/testing/api-server.ts';
+import { eventually, realWorld } from '../client/testing/api-server.ts';
 import { manualClock, settle } from '../clock/manual.ts';
 import { silentLog } from '../process/log.ts';
 import { createMetrics } from '../process/metrics.ts';
 import { startEvents } from './recorder.ts';
-
-const eventually = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 120_000, interval: 20 });
 
 async function recording(wrap: (client: Client) => Client = (same) => same) {
   const { client, namespace } = await realWorld();

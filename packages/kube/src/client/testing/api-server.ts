@@ -1,6 +1,6 @@
 /** What the tests against a real API server share: its administrator, and a namespace of each test's own. */
 import { randomUUID } from 'node:crypto';
-import { inject, onTestFinished } from 'vitest';
+import { inject, onTestFinished, vi } from 'vitest';
 import type { ClusterConfig } from '../../kubeconfig/cluster.ts';
 import { loadConfig } from '../../kubeconfig/load.ts';
 import { namespaces } from '../builtin.ts';
@@ -13,6 +13,8 @@ declare module 'vitest' {
     kubeconfig: string;
   }
 }
+
+export const eventually = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 120_000, interval: 20 });
 
 export interface World {
   readonly client: Client;
