@@ -19,6 +19,7 @@ export interface Outcome {
 type Party = `key ${string}` | `bridge ${string}` | 'primary' | undefined;
 
 export function applySteps(steps: readonly Step[], namespaces: Namespaces, run = applyStep): Outcome {
+  const partyOf = parties(steps);
   const failures = new Map<Party, unknown>();
   const errors: unknown[] = [];
   const done: Step[] = [];
@@ -87,10 +88,25 @@ export function applySteps(steps: readonly Step[], namespaces: Namespaces, run =
 /** Plans begin with them: what goes first is not in the way of what comes after. */
 const isLeaving = (step: Step): step is DeleteLink => step.do === 'deleteLink' && step.in === 'node';
 
-function partyOf(step: Step): Party {
-  if (step.key !== undefined) return `key ${step.key}`;
-  if (step.do === 'deleteLink') return undefined;
-  if (step.in === 'pod') return 'primary';
-  const device = 'name' in step ? step.name : 'link' in step ? step.link : 'rule' in step ? step.rule.iif : undefined;
-  return device === undefined ? undefined : `bridge ${device}`;
+/** Each bridge has a table of its own; not every rule and route in it names the bridge. */
+function parties(steps: readonly Step[]): (step: Step) => Party {
+  const bridges = new Map(
+    steps.flatMap((step) => {
+      const [device, table] = [deviceOf(step), tableOf(step)];
+      return device !== undefined && table !== undefined ? [[table, device] as const] : [];
+    }),
+  );
+  return (step) => {
+    if (step.key !== undefined) return `key ${step.key}`;
+    if (step.do === 'deleteLink') return undefined;
+    if (step.in === 'pod') return 'primary';
+    const device = deviceOf(step) ?? bridges.get(tableOf(step) ?? -1);
+    return device === undefined ? undefined : `bridge ${device}`;
+  };
 }
+
+const deviceOf = (step: Step): string | undefined =>
+  'name' in step ? step.name : 'link' in step ? step.link : 'rule' in step ? step.rule.iif : undefined;
+
+const tableOf = (step: Step): number | undefined =>
+  'rule' in step ? step.rule.table : 'route' in step ? step.route.table : undefined;

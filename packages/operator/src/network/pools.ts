@@ -65,19 +65,23 @@ export function startPoolCare(
     );
   }
 
+  const labelsOf = ({ metadata, spec }: IPPool) => ({
+    namespace: metadata.namespace ?? '',
+    network: spec.network,
+    pool: metadata.name ?? '',
+  });
+  const forget = (pool: IPPool): void => {
+    used.remove(labelsOf(pool));
+    free.remove(labelsOf(pool));
+  };
   const undo = [
     caches.pools.subscribe(({ key, old, now }) => {
-      const { metadata, spec, status } = (now ?? old)!;
-      const labels = { namespace: metadata.namespace ?? '', network: spec.network, pool: metadata.name ?? '' };
       restsSinceMs.delete(key);
       if (now) {
-        used.set(labels, status?.used ?? 0);
-        free.set(labels, status?.free ?? 0);
+        used.set(labelsOf(now), now.status?.used ?? 0);
+        free.set(labelsOf(now), now.status?.free ?? 0);
         queue.add(key);
-      } else {
-        used.remove(labels);
-        free.remove(labels);
-      }
+      } else if (old) forget(old);
     }),
     ...[...caches.sources.values()].map((cache) =>
       cache.subscribe(({ old, now }) => {
@@ -89,6 +93,8 @@ export function startPoolCare(
   return {
     async [Symbol.asyncDispose]() {
       undo.forEach((step) => step());
+      // Whoever leads next has the figures.
+      caches.pools.list().forEach(forget);
       await queue.stop();
     },
   };
