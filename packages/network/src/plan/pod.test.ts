@@ -283,6 +283,12 @@ describe('planPod', () => {
     expect(plan.interfaces).toMatchObject([{ state: 'Failed', reason }]);
   });
 
+  it('names the field of either kind where a bridge is missing', () => {
+    const world = seen();
+    const [status] = planPod(desire([wish({ bridge: undefined })], world), world).interfaces;
+    expect(status?.message).toMatch(/name one in bridge \(master in a PodConfig/);
+  });
+
   it('removes the veth when the link is to be of another type', () => {
     const before = seen();
     const running = settle(desire([wish()], before), before);

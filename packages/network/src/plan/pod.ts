@@ -83,7 +83,11 @@ function considerInterface(
     const message = `Links of type ${wanted.linkType} are not offered yet; veth is`;
     return failed({ reason: 'UnsupportedLinkType', message });
   }
-  if (!wanted.bridge) return failed({ reason: 'BridgeMissing', message: 'A veth needs a bridge: name one in master' });
+  if (!wanted.bridge)
+    return failed({
+      reason: 'BridgeMissing',
+      message: 'A veth needs a bridge: name one in bridge (master in a PodConfig or PodNetworkConfig)',
+    });
   if (!observed.pod) return failed({ reason: 'PodNotRunning', message: 'The pod has no namespace yet' }, 'Pending');
 
   const bridge: DesiredBridge = { ...wanted.bridge, namespace };
