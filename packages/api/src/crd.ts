@@ -1,6 +1,6 @@
 /** The CustomResourceDefinition of a kind, as plain data. */
 import type { Kind } from './kind.ts';
-import { structuralSchema, type StructuralSchema } from './structural.ts';
+import { fieldsBeside, structuralSchema, type StructuralSchema } from './structural.ts';
 
 export interface CustomResourceDefinition {
   readonly apiVersion: 'apiextensions.k8s.io/v1';
@@ -41,6 +41,14 @@ export function objectSchema(kind: Kind): StructuralSchema {
       ...(kind.status === undefined ? {} : { status: structuralSchema(kind.status) }),
     },
   };
+}
+
+/** Paths of what the object has and its kind does not know: the API server would drop it, kubectl has it refused. */
+export function unknownFields(
+  kind: Kind,
+  { metadata: _kubernetesOwn, ...object }: object & { metadata?: unknown },
+): string[] {
+  return [...fieldsBeside(objectSchema(kind), object, '')];
 }
 
 export function customResourceDefinition(kind: Kind): CustomResourceDefinition {

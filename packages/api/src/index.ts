@@ -1,5 +1,5 @@
 /** The door of the package. It runs in the browser: no Node built-ins behind it. */
-export { customResourceDefinition, objectSchema } from './crd.ts';
+export { customResourceDefinition, objectSchema, unknownFields } from './crd.ts';
 export type { CustomResourceDefinition } from './crd.ts';
 export { Bug, Conflict, InvalidInput, PodloomError, Unavailable } from './errors.ts';
 export { defineKind } from './kind.ts';

@@ -86,3 +86,19 @@ export function* nodesOf(schema: StructuralSchema, path: string): Generator<read
   if (schema.items !== undefined) yield* nodesOf(schema.items, `${path}[]`);
   if (typeof schema.additionalProperties === 'object') yield* nodesOf(schema.additionalProperties, `${path}.*`);
 }
+
+/** Paths in a value that its schema has no place for. */
+export function* fieldsBeside(schema: StructuralSchema, value: unknown, path: string): Generator<string> {
+  if (typeof value !== 'object' || value === null) return;
+  if (Array.isArray(value)) {
+    for (const [i, item] of value.entries()) yield* fieldsBeside(schema.items ?? {}, item, `${path}[${i}]`);
+    return;
+  }
+  if (schema.properties === undefined) return;
+  for (const [name, inner] of Object.entries(value)) {
+    const place = path === '' ? name : `${path}.${name}`;
+    const known = schema.properties[name];
+    if (known === undefined) yield place;
+    else yield* fieldsBeside(known, inner, place);
+  }
+}

@@ -6,7 +6,6 @@ import {
   additionalNetworkKind,
   bridgeKind,
   InvalidInput,
-  type IPPool,
   ipPoolKind,
   type KubeObject,
   kindOf,
@@ -15,6 +14,7 @@ import {
   podNetworkConfigKind,
   podNetworkKind,
   primaryNetworkKind,
+  unknownFields,
 } from '@podloom/api';
 import {
   type Client,
@@ -33,17 +33,11 @@ import {
   grantsFor,
   type Limits,
   type Preview,
-  previewPod,
+  previewPods,
   rangesOfNode,
   type Sources,
 } from '@podloom/network';
 import { type Manifest, readManifests } from './manifest.ts';
-
-export interface PodPreview {
-  readonly pod: string;
-  readonly node: string;
-  readonly preview: Preview;
-}
 
 const sourceKinds = {
   podConfigs: podConfigKind,
@@ -55,8 +49,8 @@ const sourceKinds = {
 type SourceName = keyof typeof sourceKinds;
 
 /** What is still to be done for one pod. */
-export async function planExisting(client: Client, namespace: string, pod: string): Promise<PodPreview[]> {
-  const previews = await previewNamespace(client, namespace, []);
+export async function planExisting(client: Client, namespace: string, pod: string): Promise<Preview[]> {
+  const previews = await previewNamespace(client, namespace, [], pod);
   const found = previews.filter((preview) => preview.pod === pod);
   if (found.length === 0) {
     throw new InvalidInput('NO_POD', `There is no running pod ${pod} in namespace ${namespace}`);
@@ -70,13 +64,21 @@ export async function planFile(
   namespace: string,
   file: string,
   ignore: (manifest: Manifest) => void = () => undefined,
-): Promise<PodPreview[]> {
+): Promise<Preview[]> {
   const kinds: string[] = Object.values(sourceKinds).map((one) => one.kind);
   const objects = readManifests(file).flatMap((manifest) => {
     const kind = kindOf(manifest);
     if (!kind || !kinds.includes(kind.kind)) {
       ignore(manifest);
       return [];
+    }
+    // As strict as kubectl, which has the API server refuse what it would otherwise drop.
+    const unknown = unknownFields(kind, manifest);
+    if (unknown.length > 0) {
+      throw new InvalidInput(
+        'UNKNOWN_FIELD',
+        `${kind.kind} ${manifest.metadata.name} is not valid: unknown field ${unknown.join(', ')}`,
+      );
     }
     return kind.parse({
       ...manifest,
@@ -86,21 +88,20 @@ export async function planFile(
   if (objects.length === 0) {
     throw new InvalidInput('PLAN_KIND', `${file}: nothing in it changes a pod; plan takes ${kinds.join(', ')}`);
   }
-  const previews: PodPreview[] = [];
+  const previews: Preview[] = [];
   for (const one of new Set(objects.map(({ metadata }) => metadata.namespace ?? namespace))) {
     const theirs = objects.filter(({ metadata }) => metadata.namespace === one);
     previews.push(...(await previewNamespace(client, one, theirs)));
   }
-  return previews.filter(
-    ({ preview: { steps, conflicts, problems } }) => steps.length + conflicts.length + problems.length > 0,
-  );
+  return previews.filter(({ steps, conflicts, problems }) => steps.length + conflicts.length + problems.length > 0);
 }
 
 async function previewNamespace(
   client: Client,
   namespace: string,
   changed: readonly KubeObject[],
-): Promise<PodPreview[]> {
+  only?: string,
+): Promise<readonly Preview[]> {
   const [sources, limits, pods, networks, pools] = await Promise.all([
     listSources(client, namespace),
     readLimits(client, namespace),
@@ -109,7 +110,6 @@ async function previewNamespace(
     client.list(ipPoolKind.resource, { namespace }),
   ]);
   const after = withChanged(sources, changed);
-  const byName = new Map(networks.items.map((network) => [network.metadata.name, network]));
   const devices = bridgeDevices([
     ...bridgeNamings(after),
     ...networks.items.flatMap(({ spec }) =>
@@ -118,22 +118,23 @@ async function previewNamespace(
       ),
     ),
   ]);
-  let left: readonly IPPool[] = pools.items;
-  return pods.items.filter(isServed).map((pod) => {
-    const { name = '', uid = '', labels = {} } = pod.metadata;
-    const nodeName = pod.spec?.nodeName ?? '';
-    const current = byName.get(name);
-    const planned = previewPod({
-      pod: { namespace, name, uid, nodeName, labels, hostNetwork: pod.spec?.hostNetwork },
-      sources: after,
-      current: current?.spec.podUid === uid ? current : undefined,
-      pools: left,
-      devices,
-      limits,
-      now: new Date().toISOString(),
-    });
-    left = planned.pools;
-    return { pod: name, node: nodeName, preview: planned.preview };
+  return previewPods({
+    namespace,
+    pods: pods.items
+      .filter((pod) => isServed(pod) && (only ?? pod.metadata.name) === pod.metadata.name)
+      .map(({ metadata: { name = '', uid = '', labels = {} }, spec }) => ({
+        name,
+        uid,
+        labels,
+        nodeName: spec?.nodeName ?? '',
+        hostNetwork: spec?.hostNetwork,
+      })),
+    sources: after,
+    networks: networks.items,
+    pools: pools.items,
+    devices,
+    limits,
+    now: new Date().toISOString(),
   });
 }
 
@@ -190,15 +191,18 @@ function withChanged(sources: Sources, changed: readonly KubeObject[]): Sources 
   return result;
 }
 
-export function describePreviews(previews: readonly PodPreview[]): string {
+export function describePreviews(previews: readonly Preview[]): string {
   if (previews.length === 0) return 'Nothing to do: no running pod would change.\n';
   return previews
-    .map(({ pod, node, preview: { steps, conflicts, problems } }) =>
+    .map(({ pod, node, steps, conflicts, problems }) =>
       [
-        `pod ${pod} on node ${node}\n`,
+        pod === undefined ? `node ${node}, once its pods are as above\n` : `pod ${pod} on node ${node}\n`,
         ...conflicts.map(({ loser, message }) => `! ${loser.kind} ${loser.name}: ${message}\n`),
         ...problems.map((problem) => `! ${problem}\n`),
-        describePlan(steps, { node, pod }),
+        // Where something is wrong, no steps do not mean that all is well.
+        steps.length === 0 && conflicts.length + problems.length > 0
+          ? ''
+          : describePlan(steps, { node, pod: pod ?? '' }),
       ].join(''),
     )
     .join('\n');

@@ -8,7 +8,7 @@ export { selects } from './compose/selects.ts';
 export { type Sources, unreadable } from './compose/wishes.ts';
 export type { AddressRequest, ComposeConflict, ComposedInterface, ComposedPod, ObjectRef } from './compose/composed.ts';
 export { drawPod } from './explain/draw.ts';
-export { previewPod, type Preview } from './explain/preview.ts';
+export { previewPods, type Preview } from './explain/preview.ts';
 export { describePlan } from './explain/plan.ts';
 export { describeStep } from './explain/step.ts';
 export { allocate, coolDownMs } from './ipam/allocate.ts';

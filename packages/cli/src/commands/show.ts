@@ -9,16 +9,10 @@ export function showCommand(): Command {
     .argument('<pod>', 'name of the pod')
     .addOption(outputOption())
     .action(async (pod: string, options: ConnectOptions & { output: OutputFormat }) => {
-      const [{ podNetworkKind }, { isNotFound }, { drawPod }] = await Promise.all([
-        import('@podloom/api'),
-        import('@podloom/kube'),
-        import('@podloom/network'),
-      ]);
+      const [{ podNetworkKind }, { drawPod }] = await Promise.all([import('@podloom/api'), import('@podloom/network')]);
       await withClient(options, async (client, namespace) => {
-        const network = await client.get(podNetworkKind.resource, pod, { namespace }).catch((error: unknown) => {
-          if (isNotFound(error)) return undefined;
-          throw error;
-        });
+        const fieldSelector = `metadata.name=${pod}`;
+        const [network] = (await client.list(podNetworkKind.resource, { namespace, fieldSelector })).items;
         if (options.output === 'json') console.log(JSON.stringify(network ?? null, null, 2));
         else if (network) process.stdout.write(drawPod(network));
         else console.log(`Pod ${namespace}/${pod} has no networks besides the cluster's own, or there is no such pod`);

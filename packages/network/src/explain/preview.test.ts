@@ -1,6 +1,6 @@
 import { podConfigKind, podNetworkConfigKind, type PodNetwork, primaryNetworkKind } from '@podloom/api';
 import { describe, expect, it } from 'vitest';
-import { previewPod } from './preview.ts';
+import { type Preview, previewPods } from './preview.ts';
 import { describePlan } from './plan.ts';
 
 const meta = (name: string) => ({ name, namespace: 'cnf-test', uid: name, creationTimestamp: '2026-11-15T10:00:00Z' });
@@ -12,26 +12,37 @@ const podConfig = (mtu?: number) =>
     spec: { networkAttachments: [{ name: 'pc0', master: 'pcbr0', cidr: '192.168.100.0/24', ...(mtu && { mtu }) }] },
   });
 const pod = {
-  namespace: 'cnf-test',
   name: 'web',
   uid: 'uid-web',
   nodeName: 'n1',
   labels: { podconfig: 'sample', podNetworkConfig: 'mtu' },
 };
-const limits = { reserved: [] };
-const base = { pod, pools: [], devices: new Map<string, string>(), limits, now: '2026-11-15T10:00:00Z' };
-const text = (input: Parameters<typeof previewPod>[0]) =>
-  describePlan(previewPod(input).preview.steps, { node: 'n1', pod: 'web' });
+const other = { ...pod, name: 'other', uid: 'uid-other' };
+const base = {
+  namespace: 'cnf-test',
+  pods: [pod],
+  networks: [],
+  pools: [],
+  devices: new Map<string, string>(),
+  limits: { reserved: [] },
+  now: '2026-11-15T10:00:00Z',
+};
+const preview = (input: Parameters<typeof previewPods>[0]): Preview => previewPods(input)[0]!;
+/** One text a pod, and then one a node that has something to tidy. */
+const texts = (input: Parameters<typeof previewPods>[0]): string[] =>
+  previewPods(input).map(({ steps, node, pod: name = '' }) => describePlan(steps, { node, pod: name }));
+const text = (input: Parameters<typeof previewPods>[0]): string => texts(input)[0] ?? '';
 
-/** The PodNetwork once the agent has attached what `podConfig(mtu)` asks for. */
-function attached(mtu?: number): PodNetwork {
-  const key = 'podconfig.sample.pc0';
+const key = preview({ ...base, sources: { podConfigs: [podConfig()] } }).steps.find((step) => step.key)?.key ?? '';
+
+/** The PodNetwork once the agent has attached what `podConfig()` asks for. */
+function attached(name = 'web', address = '192.168.100.2/24'): PodNetwork {
   return {
     apiVersion: 'podnetwork.opdev.io/v1alpha1',
     kind: 'PodNetwork',
-    metadata: { ...meta('web'), namespace: 'cnf-test' },
+    metadata: meta(name),
     spec: {
-      podUid: 'uid-web',
+      podUid: `uid-${name}`,
       nodeName: 'n1',
       interfaces: [
         {
@@ -40,17 +51,37 @@ function attached(mtu?: number): PodNetwork {
           source: { apiVersion: 'podconfig.opdev.io/v1alpha1', kind: 'PodConfig', name: 'sample' },
           linkType: 'veth',
           bridge: { name: 'pcbr0', device: 'pcbr0', gateways: ['192.168.100.1/24'], home: 'node' },
-          ...(mtu && { mtuBytes: mtu }),
-          addresses: ['192.168.100.2/24'],
+          addresses: [address],
           routes: [],
         },
       ],
     },
-    status: { podPid: 77, interfaces: [{ key, name: 'pc077', hostName: 'hpc077', state: 'Attached' }] },
+    status: {
+      podPid: 77,
+      interfaces: [{ key, name: 'pc077', hostName: name === 'web' ? 'hpc077' : 'hpc078', state: 'Attached' }],
+    },
   };
 }
 
-describe('previewPod', () => {
+const pools = [
+  {
+    apiVersion: 'podnetwork.opdev.io/v1alpha1',
+    kind: 'IPPool',
+    metadata: { name: 'p', namespace: 'cnf-test' },
+    spec: {
+      network: 'pcbr0',
+      cidr: '192.168.100.0/24',
+      range: { first: '192.168.100.0', last: '192.168.100.255' },
+      gateway: '192.168.100.1',
+      exclude: [],
+    },
+    status: {
+      allocations: [{ address: '192.168.100.2', podName: 'web', podUid: 'uid-web', interfaceKey: key }],
+    },
+  },
+];
+
+describe('previewPods', () => {
   it('shows every change that a first attachment makes, on node and pod', () => {
     const plan = text({ ...base, sources: { podConfigs: [podConfig()] } });
     expect(plan).toContain('pcbr0');
@@ -60,50 +91,57 @@ describe('previewPod', () => {
 
   it('plans nothing that the namespace may not have, and says why', () => {
     const taken = { reserved: ['192.168.0.0/16'] };
-    const { steps, problems } = previewPod({ ...base, limits: taken, sources: { podConfigs: [podConfig()] } }).preview;
+    const { steps, problems } = preview({ ...base, limits: taken, sources: { podConfigs: [podConfig()] } });
     expect(steps).toEqual([]);
     expect(problems).toEqual([expect.stringContaining('192.168.100.0/24 overlaps 192.168.0.0/16')]);
   });
 
-  it('gives the next pod the next address', () => {
-    const sources = { podConfigs: [podConfig()] };
-    const { pools } = previewPod({ ...base, sources });
-    const next = text({ ...base, sources, pools, pod: { ...pod, name: 'other', uid: 'uid-other' } });
+  it('gives the next pod the next address, and the bridge that the first has made', () => {
+    const [first, next, ...rest] = texts({ ...base, pods: [pod, other], sources: { podConfigs: [podConfig()] } });
+    expect(first).toContain('+ ip link add pcbr0');
     expect(next).toContain('192.168.100.3/24');
     expect(next).not.toContain('192.168.100.2/24');
+    expect(next).not.toMatch(/ip link add pcbr0|rule add|route add/);
+    expect(rest).toEqual([]);
+  });
+
+  it('makes the bridge on each node that a pod is on', () => {
+    const pods = [pod, { ...other, nodeName: 'n2' }];
+    for (const one of texts({ ...base, pods, sources: { podConfigs: [podConfig()] } })) {
+      expect(one).toContain('+ ip link add pcbr0');
+    }
   });
 
   it('shows only what differs from what the agent reported', () => {
-    const key = previewPod({ ...base, sources: { podConfigs: [podConfig()] } }).preview.steps.find(
-      (step) => step.key,
-    )?.key;
-    const current = attached();
-    current.spec.interfaces[0]!.key = key!;
-    current.status!.interfaces![0]!.key = key!;
-    const pools = [
-      {
-        apiVersion: 'podnetwork.opdev.io/v1alpha1',
-        kind: 'IPPool',
-        metadata: { name: 'p', namespace: 'cnf-test' },
-        spec: {
-          network: 'pcbr0',
-          cidr: '192.168.100.0/24',
-          range: { first: '192.168.100.0', last: '192.168.100.255' },
-          gateway: '192.168.100.1',
-          exclude: [],
-        },
-        status: {
-          allocations: [{ address: '192.168.100.2', podName: 'web', podUid: 'uid-web', interfaceKey: key! }],
-        },
-      },
-    ];
-    expect(text({ ...base, pools, current, sources: { podConfigs: [podConfig()] } })).toBe(
+    const running = { ...base, networks: [attached()], pools };
+    expect(texts({ ...running, sources: { podConfigs: [podConfig()] } })).toEqual([
       'Nothing to do: all is as declared.\n',
-    );
-    const changed = text({ ...base, pools, current, sources: { podConfigs: [podConfig(1400)] } });
+    ]);
+    const changed = text({ ...running, sources: { podConfigs: [podConfig(1400)] } });
     expect(changed).toContain('mtu 1400');
     expect(changed).not.toContain('+ ');
-    expect(text({ ...base, pools, current, sources: {} })).toContain('- ');
+  });
+
+  it('removes a bridge that nobody uses any more, and only then', () => {
+    const running = { ...base, networks: [attached()], pools, sources: {} };
+    const [fromPod, fromNode] = texts(running);
+    expect(fromPod).toContain('- ip link del hpc077');
+    expect(fromPod).not.toContain('pcbr0');
+    expect(fromNode).toContain('@@ node n1 @@\n- ip link del pcbr0');
+    expect(fromNode).toContain('- ip rule del');
+    const neighbour = attached('other', '192.168.100.3/24');
+    expect(texts({ ...running, networks: [attached(), neighbour] })).toHaveLength(1);
+  });
+
+  it('removes the gateway, rule and route of a range that changed', () => {
+    const { spec, ...rest } = podConfig();
+    const [attachment] = spec.networkAttachments ?? [];
+    const moved = { ...rest, spec: { networkAttachments: [{ ...attachment!, cidr: '10.7.0.0/24' }] } };
+    const [, fromNode] = texts({ ...base, networks: [attached()], pools, sources: { podConfigs: [moved] } });
+    expect(fromNode).toContain('- ip addr del 192.168.100.1/24 dev pcbr0');
+    expect(fromNode).toMatch(/- ip rule del .* from 192.168.100.1\/32/);
+    expect(fromNode).toContain('- ip route del 192.168.100.0/24 dev pcbr0');
+    expect(fromNode).not.toContain('+ ');
   });
 
   it('changes the primary link without pretending to know what it was', () => {
@@ -145,6 +183,6 @@ describe('previewPod', () => {
         networkAttachments: [{ name: 'pc0', master: 'pcbr0', cidr: '192.168.100.0/30', exclude: ['192.168.100.2/32'] }],
       },
     });
-    expect(previewPod({ ...base, sources: { podConfigs: [tiny] } }).preview.problems.join()).toMatch(/No address/);
+    expect(preview({ ...base, sources: { podConfigs: [tiny] } }).problems.join()).toMatch(/No address/);
   });
 });

@@ -1,6 +1,6 @@
 /**
- * What would happen to a pod: composed, addressed and planned as the operator and the agent would do it, against what the agent last
- * reported. Nothing is changed, and no address is taken.
+ * What would happen to pods and their nodes: composed, addressed and planned as the operator and the agents would do it, against what the
+ * agents last reported. Nothing is changed, and no address is taken.
  */
 import type { IPPool, PodNetwork, PodNetworkSpec, PrimaryLinkState } from '@podloom/api';
 import {
@@ -15,19 +15,23 @@ import { type Limits, refusalOf } from '../compose/refusals.ts';
 import type { Sources } from '../compose/wishes.ts';
 import { allocate } from '../ipam/allocate.ts';
 import { poolFor, poolsOf } from '../ipam/pools.ts';
-import type { LinkNames } from '../plan/desired.ts';
-import { emptyNamespace, type Observed, type ObservedNamespace } from '../plan/observed.ts';
+import type { DesiredBridge, LinkNames } from '../plan/desired.ts';
+import { isMarkOf } from '../plan/mark.ts';
+import { planNode } from '../plan/node.ts';
+import { emptyNamespace, type Observed, type ObservedNamespace, type Where } from '../plan/observed.ts';
 import { planPod } from '../plan/pod.ts';
 import { recordedLink } from '../plan/primary.ts';
 import { simulate } from '../plan/simulate.ts';
 import type { Step } from '../plan/step.ts';
+import { linkNamed } from '../plan/world.ts';
 
 export interface PreviewInput {
-  readonly pod: PodIdentity;
-  /** All sources of the pod's namespace, as they would be. */
+  readonly namespace: string;
+  readonly pods: readonly Omit<PodIdentity, 'namespace'>[];
+  /** All sources of the namespace, as they would be. */
   readonly sources: Sources;
-  /** As it is now; absent where the pod has none. */
-  readonly current?: PodNetwork | undefined;
+  /** Of all pods of the namespace, as they are now: of those that are not previewed, too, because they share bridges. */
+  readonly networks: readonly PodNetwork[];
   /** Pools of the namespace. */
   readonly pools: readonly IPPool[];
   /** From `bridgeDevices`. */
@@ -38,16 +42,75 @@ export interface PreviewInput {
 }
 
 export interface Preview {
+  /** Absent where it is the node's own: what nobody uses any more, once its pods are as declared. */
+  readonly pod?: string | undefined;
+  readonly node: string;
   readonly steps: readonly Step[];
   readonly conflicts: readonly ComposeConflict[];
   /** Why an interface would not come. */
   readonly problems: readonly string[];
 }
 
-/** `pools` as they would be afterwards: the next pod is given what is left. */
-export function previewPod({ pod, sources, current, pools, devices, limits, now }: PreviewInput): {
+interface NodePreview {
+  world: ObservedNamespace;
+  /** Specs of its pods as they would be. */
+  readonly specs: Pick<PodNetworkSpec, 'podUid' | 'interfaces'>[];
+}
+
+/** One pod after the other, and then their nodes: each finds the addresses and bridges that those before it leave. */
+export function previewPods(input: PreviewInput): readonly Preview[] {
+  const { namespace, pods } = input;
+  const podWorlds = new Map<string, ObservedNamespace>();
+  const nodes = new Map<string, NodePreview>();
+  const nodeOf = (name: string): NodePreview => {
+    const known = nodes.get(name) ?? { world: emptyNamespace, specs: [] };
+    nodes.set(name, known);
+    return known;
+  };
+  const planned = new Map(pods.map(({ name, uid }) => [name, uid]));
+  const networks = input.networks.filter(
+    ({ metadata, spec }) =>
+      metadata.deletionTimestamp === undefined && (planned.get(metadata.name ?? '') ?? spec.podUid) === spec.podUid,
+  );
+  for (const network of networks) {
+    const node = nodeOf(network.spec.nodeName);
+    const reported = reportedWorld(network, node.world);
+    node.world = reported.node;
+    podWorlds.set(network.spec.podUid, reported.pod ?? emptyNamespace);
+    if (!planned.has(network.metadata.name ?? '')) node.specs.push(network.spec);
+  }
+
+  let left = input.pools;
+  const previews = pods.map((pod) => {
+    const node = nodeOf(pod.nodeName);
+    const current = networks.find(({ spec }) => spec.podUid === pod.uid);
+    const observed = { node: node.world, pod: podWorlds.get(pod.uid) ?? emptyNamespace };
+    const { preview, spec, pools, after } = previewPod({ ...pod, namespace }, current, observed, {
+      ...input,
+      pools: left,
+    });
+    left = pools;
+    node.world = after;
+    node.specs.push(spec);
+    return preview;
+  });
+  const tidied = [...nodes].map(([name, { world, specs }]): Preview => {
+    const steps = tidySteps(namespace, specs, world);
+    return { node: name, steps, conflicts: [], problems: [] };
+  });
+  return [...previews, ...tidied.filter(({ steps }) => steps.length > 0)];
+}
+
+function previewPod(
+  pod: PodIdentity,
+  current: PodNetwork | undefined,
+  { node, pod: inPod }: Record<Where, ObservedNamespace>,
+  { sources, pools, devices, limits, now }: PreviewInput,
+): {
   readonly preview: Preview;
+  readonly spec: NodePreview['specs'][number];
   readonly pools: readonly IPPool[];
+  readonly after: ObservedNamespace;
 } {
   const composed = composePod(pod, sources, devices);
   const problems: string[] = [];
@@ -63,12 +126,14 @@ export function previewPod({ pod, sources, current, pools, devices, limits, now 
   });
   const { primary } = composed;
   const spec = { podUid: pod.uid, interfaces, ...(primary === undefined ? {} : { primary }) };
-  const observed = reportedWorld(current, primary);
+  const primaries = primaryLinks(primary, current, inPod);
+  const observed = { node, pod: { ...inPod, links: [...inPod.links, ...primaries.links], sysctls: primaries.sysctls } };
   const record = current?.status?.primary;
   const desired = { namespace: pod.namespace, spec, names: namesOf(spec, current) };
   // Where the record is of another link, that one is restored first.
   const isMoved = primary !== undefined && primary.interfaceName !== recordedLink(record);
   const restoring = isMoved ? planPod({ ...desired, primaryRecord: record }, observed).steps : [];
+  const restored = simulate(restoring, observed);
   const plan = planPod(
     {
       ...desired,
@@ -80,12 +145,37 @@ export function previewPod({ pod, sources, current, pools, devices, limits, now 
           }
         : record,
     },
-    simulate(restoring, observed),
+    restored,
   );
   const failed = plan.interfaces.filter(({ state }) => state === 'Failed');
   problems.push(...failed.map(({ key, message, reason }) => `${key}: ${message ?? reason ?? 'not possible'}`));
   const steps = [...restoring, ...plan.steps].map((step) => withoutGuess(step, record ? recordedLink(record) : ''));
-  return { preview: { steps, conflicts: composed.conflicts, problems }, pools: left };
+  return {
+    preview: { pod: pod.name, node: pod.nodeName, steps, conflicts: composed.conflicts, problems },
+    spec,
+    pools: left,
+    after: withOwnNames(simulate(plan.steps, restored).node, pod.uid),
+  };
+}
+
+/** Names with `<pid>` in them stand for names that differ from pod to pod. */
+const withOwnNames = (node: ObservedNamespace, podUid: string): ObservedNamespace => ({
+  ...node,
+  links: node.links.map((link) =>
+    isMarkOf(link.alias, podUid) ? { ...link, name: `${link.name} of ${podUid}` } : link,
+  ),
+});
+
+/** What the agent does to its node when the pods are as declared. */
+function tidySteps(namespace: string, specs: NodePreview['specs'], node: ObservedNamespace): readonly Step[] {
+  const bridges = new Map<string, DesiredBridge>();
+  for (const { bridge } of specs.flatMap(({ interfaces }) => interfaces)) {
+    if (!bridge || !linkNamed(node, bridge.device)) continue;
+    const gateways = [...new Set([...(bridges.get(bridge.device)?.gateways ?? []), ...bridge.gateways])];
+    bridges.set(bridge.device, { ...bridges.get(bridge.device), ...bridge, namespace, gateways });
+  }
+  const podUids = new Set(specs.map(({ podUid }) => podUid));
+  return planNode({ bridges: [...bridges.values()], podUids, ports: new Set() }, node);
 }
 
 function giveAddresses(
@@ -149,9 +239,8 @@ function namesOf(
 }
 
 /** The kernel as the agent reported it: what is attached was made by the same plan. */
-function reportedWorld(current: PodNetwork | undefined, primary: PodNetworkSpec['primary']): Observed {
-  const observed = { node: emptyNamespace, pod: { ...emptyNamespace, ...primaryLinks(primary, current) } };
-  if (!current) return observed;
+function reportedWorld(current: PodNetwork, node: ObservedNamespace): Observed {
+  const observed = { node, pod: emptyNamespace };
   const attached = new Set(current.status?.interfaces?.flatMap(({ key, state }) => (state === 'Attached' ? key : [])));
   const spec = {
     podUid: current.spec.podUid,
@@ -165,6 +254,7 @@ function reportedWorld(current: PodNetwork | undefined, primary: PodNetworkSpec[
 function primaryLinks(
   primary: PodNetworkSpec['primary'],
   current: PodNetwork | undefined,
+  { links }: ObservedNamespace,
 ): Pick<ObservedNamespace, 'links' | 'sysctls'> {
   const record = current?.status?.primary;
   const states = new Map<string, PrimaryLinkState>();
@@ -173,9 +263,10 @@ function primaryLinks(
     const { interfaceName } = primary;
     states.set(interfaceName, merged(unknownState(primary), states.get(interfaceName)));
   }
+  const first = Math.max(0, ...links.map(({ index }) => index)) + 1;
   return {
     links: [...states].map(([name, { mtuBytes = 0, txQueueLength = 0 }], i) => ({
-      index: 2 + i,
+      index: first + i,
       name,
       group: 0,
       up: true,
