@@ -52,7 +52,7 @@ bench: test-needs ## Measure against peers and against the floor, as ratios in o
 image: cluster-needs ## Build the OCI archives of the product and of the tools image into dist/
 	@$(NODE) deploy/image/build.ts
 
-deploy: image ## Install on the current kubectl context
+deploy: image ## Install on the current kubectl context (IMAGE=…, VALUES=…: see docs/guides/install.md)
 	@$(NODE) tools/deploy.ts
 
 undeploy: setup ## Take it away from the current kubectl context

@@ -6,6 +6,7 @@ import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { parse } from 'yaml';
 import { binaries, clusterLoad, clusterNames, clusterStatus, type ClusterStatus } from '@podloom/local';
 
 const root = join(import.meta.dirname, '..');
@@ -22,28 +23,39 @@ export interface InstallOptions {
   readonly image: string;
   /** Of that image: pods are replaced when it changes, although the name does not. */
   readonly digest?: string | undefined;
-  /** Values of the chart by their path: { 'operator.replicas': 1 }. */
+  /** A file of values for the chart. */
+  readonly values?: string | undefined;
+  /** Values of the chart by their path: { 'operator.replicas': 1 }. They win over the file. */
   readonly set?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** Installs or upgrades, and returns when operator and agents are ready. */
-export async function installChart({ kubeconfig, image, digest = '', set = {} }: InstallOptions): Promise<void> {
+/** Installs or upgrades, and returns when operator and agents are ready. Values of the last time that nobody changes stay. */
+export async function installChart({
+  kubeconfig,
+  image,
+  digest = '',
+  values,
+  set = {},
+}: InstallOptions): Promise<void> {
   const { kubectl, helm } = await tools(kubeconfig);
   await demandCluster(kubectl);
   await ensureNamespace(kubectl);
   const at = image.lastIndexOf(':');
   if (at <= image.lastIndexOf('/')) throw new Error(`"${image}" has no tag: write NAME:TAG`);
-  const values = { 'image.repository': image.slice(0, at), 'image.tag': image.slice(at + 1), 'image.digest': digest };
-  const sets = Object.entries({ ...values, ...set }).flatMap(([path, value]) => [
+  const named = { 'image.repository': image.slice(0, at), 'image.tag': image.slice(at + 1), 'image.digest': digest };
+  const sets = Object.entries({ ...named, ...set }).flatMap(([path, value]) => [
     '--set-json',
     `${path}=${JSON.stringify(value)}`,
   ]);
+  const files = values === undefined ? [] : [`--values=${values}`];
   // CRDs may be there already, from an earlier installation or by hand.
-  const options = ['--namespace', chartNamespace, '--take-ownership', '--wait', '--timeout=5m', ...sets];
+  const options = ['--namespace', chartNamespace, '--take-ownership', '--reset-then-reuse-values', ...files, ...sets];
   try {
     await helm('upgrade', '--install', release, chartFolder, ...options);
-    // Helm is content when three of four agents are ready.
-    await kubectl('rollout', 'status', 'daemonset/podloom-agent', `--namespace=${chartNamespace}`, '--timeout=3m');
+    // Not with Helm's --wait, which is content when three of four agents are ready.
+    for (const part of ['deployment/podloom-operator', 'daemonset/podloom-agent']) {
+      await kubectl('rollout', 'status', part, `--namespace=${chartNamespace}`, '--timeout=5m');
+    }
   } catch (error) {
     const state = await kubectl('get', 'pods', `--namespace=${chartNamespace}`, '--output=wide').catch(messageOf);
     const why = `To see why: kubectl -n ${chartNamespace} describe pods; kubectl -n ${chartNamespace} logs POD`;
@@ -162,32 +174,51 @@ export async function buildProduct(): Promise<Archive> {
   return archive(file);
 }
 
-async function deploy(image: string | undefined): Promise<void> {
-  const { kubectl } = await tools(undefined);
-  await demandCluster(kubectl);
-  if (image !== undefined) return installChart({ image });
+/** The images that were built here, on a private cluster of this machine. */
+export async function installOnPrivate(
+  { name: cluster, kubeconfig, addresses }: ClusterStatus,
+  tell: (step: string) => void,
+  values?: string,
+): Promise<void> {
   const product = archive('podloom-image.tar');
   const sample = archive('tools-image.tar');
+  tell(`Putting the images on the nodes of ${cluster}`);
+  for (const { file } of [product, sample]) await clusterLoad({ name: cluster, archive: file });
+  tell('Installing Podloom with Helm');
+  const { helm } = await tools(kubeconfig);
+  const reserved = [...(await chosenReserved(helm, values)), addresses.range];
+  const set = { 'sampleDeployment.image': sample.name, 'operator.reservedCidrs': [...new Set(reserved)] };
+  await installChart({ kubeconfig, image: product.name, digest: product.digest, values, set });
+}
+
+interface Values {
+  readonly operator?: { readonly reservedCidrs?: readonly string[] };
+}
+
+/** What an administrator reserved, now or before. */
+async function chosenReserved(helm: Tool, values: string | undefined): Promise<readonly string[]> {
+  const written = values === undefined ? null : (parse(readFileSync(values, 'utf8')) as Values | null);
+  const kept = await helm('get', 'values', release, '--namespace', chartNamespace, '--output=json').catch(() => 'null');
+  return written?.operator?.reservedCidrs ?? (JSON.parse(kept) as Values | null)?.operator?.reservedCidrs ?? [];
+}
+
+async function deploy(image: string | undefined, values: string | undefined): Promise<void> {
+  const { kubectl } = await tools(undefined);
+  await demandCluster(kubectl);
+  if (image !== undefined) return installChart({ image, values });
   const cluster = await privateCluster(kubectl);
   if (cluster === undefined) {
     throw new Error(
-      `This cluster cannot have ${product.name} by itself: it is no private one of this machine. Push dist/podloom-image.tar to a registry ` +
+      `This cluster cannot have ${archive('podloom-image.tar').name} by itself: it is no private one of this machine. Push dist/podloom-image.tar to a registry ` +
         `(such as: skopeo copy oci-archive:dist/podloom-image.tar docker://REGISTRY/podloom:TAG), then: make deploy IMAGE=REGISTRY/podloom:TAG`,
     );
   }
-  for (const { file, name } of [product, sample]) {
-    console.log(`Loading ${name} on the nodes of ${cluster.name}`);
-    await clusterLoad({ name: cluster.name, archive: file });
-  }
-  await installChart({
-    image: product.name,
-    digest: product.digest,
-    set: { 'sampleDeployment.image': sample.name },
-  });
+  await installOnPrivate(cluster, console.log, values);
 }
 
 if (import.meta.main) {
   const { values } = parseArgs({ options: { remove: { type: 'boolean' }, crds: { type: 'boolean' } } });
+  const { IMAGE, VALUES } = process.env;
   try {
     if (values.remove) {
       const isGone = await removeChart({ crds: values.crds });
@@ -202,7 +233,7 @@ if (import.meta.main) {
         );
       }
     } else {
-      await deploy(process.env['IMAGE'] || undefined);
+      await deploy(IMAGE || undefined, VALUES || undefined);
       console.log(`Podloom runs in ${chartNamespace}. To grant it to a namespace, see docs/guides/install.md.`);
     }
   } catch (error) {

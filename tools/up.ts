@@ -6,8 +6,8 @@ import { execFile } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { progressOn } from '@podloom/cli';
-import { binaries, clusterLoad, clusterStatus, clusterUp } from '@podloom/local';
-import { archive, installChart } from './deploy.ts';
+import { binaries, clusterStatus, clusterUp } from '@podloom/local';
+import { installOnPrivate } from './deploy.ts';
 
 const root = join(import.meta.dirname, '..');
 const namespace = 'cnf-test';
@@ -32,13 +32,7 @@ async function up(): Promise<void> {
 
   step('Making the images');
   await run(process.execPath, ['deploy/image/build.ts']);
-  const [product, tools] = [archive('podloom-image.tar'), archive('tools-image.tar')];
-  step('Putting the images on the nodes');
-  for (const { file } of [product, tools]) await clusterLoad({ name: cluster.name, archive: file });
-  step('Installing Podloom with Helm');
-  const { addresses } = await clusterStatus({ name: cluster.name });
-  const set = { 'sampleDeployment.image': tools.name, 'operator.reservedCidrs': [addresses.range] };
-  await installChart({ kubeconfig: cluster.kubeconfig, image: product.name, digest: product.digest, set });
+  await installOnPrivate(await clusterStatus({ name: cluster.name }), step);
 
   step('Applying examples/podconfig and waiting until it is configured');
   await kubectl('apply', '--filename', 'examples/podconfig/podconfig.yaml');
@@ -61,7 +55,7 @@ async function up(): Promise<void> {
   console.log(`
 To go on:
 
-  export KUBECONFIG=${cluster.kubeconfig} PATH=$PATH:${dirname(built.path('kubectl'))}
+  export KUBECONFIG=${cluster.kubeconfig} PATH=$PATH:${dirname(built.path('kubectl'))}:${dirname(built.path('helm'))}
   kubectl -n ${namespace} get podconfigs,podnetworks,ippools       # what was asked for, what is, who has which address
   ./podloom plan -n ${namespace} -f examples/podconfig/podconfig.yaml   # edit it first: shows the kernel changes before they happen
   kubectl -n ${namespace} delete podconfig --all                   # and all of it is gone; make down removes the cluster
