@@ -55,7 +55,7 @@ image: cluster-needs ## Build the OCI archives of the product and of the tools i
 deploy: image ## Install on the current kubectl context (IMAGE=…, VALUES=…: see docs/guides/install.md)
 	@$(NODE) tools/deploy.ts
 
-undeploy: setup ## Take it away from the current kubectl context
+undeploy: setup ## Take it away from the current kubectl context (CRDS=1: with all that people wrote)
 	@$(NODE) tools/deploy.ts --remove
 
 clean: ## Remove what was built in this folder (not the cache of Kubernetes binaries, nor a running cluster)

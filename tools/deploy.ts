@@ -51,6 +51,7 @@ export async function installChart({
   // CRDs may be there already, from an earlier installation or by hand.
   const options = ['--namespace', chartNamespace, '--take-ownership', '--reset-then-reuse-values', ...files, ...sets];
   try {
+    await reviveRelease(helm);
     await helm('upgrade', '--install', release, chartFolder, ...options);
     // Not with Helm's --wait, which is content when three of four agents are ready.
     for (const part of ['deployment/podloom-operator', 'daemonset/podloom-agent']) {
@@ -61,6 +62,13 @@ export async function installChart({
     const why = `To see why: kubectl -n ${chartNamespace} describe pods; kubectl -n ${chartNamespace} logs POD`;
     throw new Error(`${messageOf(error)}\n\n${state}\n${why}`, { cause: error });
   }
+}
+
+/** Helm upgrades nothing that it began to uninstall. Going back to the revision that it is makes it one that runs. */
+async function reviveRelease(helm: Tool): Promise<void> {
+  const options = ['--filter', `^${release}$`, '--namespace', chartNamespace, '--output=json'];
+  const [found] = JSON.parse(await helm('list', '--uninstalling', ...options)) as { revision: string }[];
+  if (found) await helm('rollback', release, found.revision, '--namespace', chartNamespace);
 }
 
 export interface RemoveOptions {
@@ -80,14 +88,19 @@ export async function removeChart({ kubeconfig, crds = false }: RemoveOptions = 
       await helm('uninstall', release, '--namespace', chartNamespace, '--wait', '--timeout=5m');
     } catch (error) {
       const log = await kubectl('logs', 'job/podloom-withdraw', `--namespace=${chartNamespace}`).catch(messageOf);
-      const way = `Nothing was uninstalled. To leave behind what cannot be taken back: helm uninstall ${release} -n ${chartNamespace} --no-hooks`;
-      throw new Error(`${messageOf(error)}\n\n${log}\n${way}`, { cause: error });
+      throw new Error(`${messageOf(error)}\n\n${log}\n${notRemoved}`, { cause: error });
     }
     await kubectl('delete', 'namespace', `--selector=${ours},kubernetes.io/metadata.name=${chartNamespace}`, '--wait');
   }
   if (crds) await kubectl('delete', 'customresourcedefinitions', `--selector=${ours}`, '--wait');
   return isThere;
 }
+
+const notRemoved = `Nothing was uninstalled. The operator runs as before and gives pods back what was already taken from them; only Helm calls
+the release "uninstalling". What can be done next:
+  make undeploy    try again, once the above is mended
+  make deploy      keep Podloom: the release is "deployed" again
+  helm uninstall ${release} -n ${chartNamespace} --no-hooks    leave behind what cannot be taken back`;
 
 type Tool = (...args: string[]) => Promise<string>;
 
@@ -217,21 +230,18 @@ async function deploy(image: string | undefined, values: string | undefined): Pr
 }
 
 if (import.meta.main) {
-  const { values } = parseArgs({ options: { remove: { type: 'boolean' }, crds: { type: 'boolean' } } });
-  const { IMAGE, VALUES } = process.env;
+  const { values } = parseArgs({ options: { remove: { type: 'boolean' } } });
+  const { CRDS, IMAGE, VALUES } = process.env;
   try {
     if (values.remove) {
-      const isGone = await removeChart({ crds: values.crds });
+      const crds = CRDS === '1';
+      const isGone = await removeChart({ crds });
       console.log(
         isGone
           ? 'Podloom is uninstalled; nothing of it is left in pods or on nodes.'
           : 'Podloom is not installed here.',
       );
-      if (!values.crds) {
-        console.log(
-          'Its kinds and what people wrote stay; to remove them as well: node tools/deploy.ts --remove --crds',
-        );
-      }
+      if (!crds) console.log('Its kinds and what people wrote stay; to remove them as well: make undeploy CRDS=1');
     } else {
       await deploy(IMAGE || undefined, VALUES || undefined);
       console.log(`Podloom runs in ${chartNamespace}. To grant it to a namespace, see docs/guides/install.md.`);

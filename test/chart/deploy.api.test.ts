@@ -1,4 +1,4 @@
-/** `make deploy` over an installation that is there: what an administrator chose stays. */
+/** `make deploy` over an installation that is there: what an administrator chose stays, and a removal that failed is no end. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -48,6 +48,20 @@ describe('make deploy', () => {
     expect(await helmJson('get', 'values', 'podloom')).toMatchObject({
       operator: { reservedCidrs: ['10.90.0.0/16'] },
       withdraw: { timeout: '7m' },
+    });
+  });
+
+  it('carries on where uninstalling has failed', async () => {
+    const failed = await installed.helm(['uninstall', 'podloom', '-n', namespace, '--timeout=1s']);
+    expect(failed.code).not.toBe(0);
+    // As withdrawing leaves it that was killed.
+    await installed.kube(['scale', 'deployment/podloom-operator', '-n', namespace, '--replicas=0']);
+    expect(await helmJson('status', 'podloom')).toMatchObject({ info: { status: 'uninstalling' } });
+    await deploy();
+    expect(await helmJson('status', 'podloom')).toMatchObject({ info: { status: 'deployed' } });
+    expect(await helmJson('get', 'values', 'podloom')).toMatchObject({ withdraw: { timeout: '7m' } });
+    expect(await installed.get('deployment/podloom-operator', '-n', namespace)).toMatchObject({
+      spec: { replicas: 2 },
     });
   });
 });

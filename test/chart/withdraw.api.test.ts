@@ -104,6 +104,11 @@ async function podConfig(): Promise<void> {
   await client.create(podConfigKind.resource, { metadata, spec: {} }, { namespace: team });
 }
 
+const replicas = async (): Promise<number | undefined> =>
+  (await client.get(deployments, 'podloom-operator', { namespace })).spec?.replicas;
+const scale = (count: number) =>
+  client.patch(deployments, 'podloom-operator', { spec: { replicas: count } }, { namespace, type: 'merge' });
+
 const networksLeft = async (): Promise<(string | undefined)[]> =>
   (await client.list(podNetworkKind.resource, { namespace: team })).items.map(({ metadata }) => metadata.name);
 
@@ -120,7 +125,7 @@ describe('withdraw', () => {
     const asked = startAgent();
     await run();
 
-    expect((await client.get(deployments, 'podloom-operator', { namespace })).spec?.replicas).toBe(0);
+    expect(await replicas()).toBe(0);
     expect(Object.fromEntries(asked)).toEqual({ a: 0, b: 0, c: 0 });
     expect(await networksLeft()).toEqual([]);
     expect((await client.list(ipPoolKind.resource)).items).toEqual([]);
@@ -145,12 +150,15 @@ describe('withdraw', () => {
     expect(await networksLeft()).toEqual([]);
   });
 
-  it('deletes no PodNetwork before its agent has answered, says which it waited for, and can be repeated', async () => {
+  it('deletes no PodNetwork before its agent has answered, says which it waited for, starts the operator again, and can be repeated', async () => {
+    await scale(2);
     await podNetwork('silent', 'n1');
     await expect(run('10s')).rejects.toThrow(/1 PodNetworks still have something, on n1: team\/silent/);
     expect(await networksLeft()).toEqual(['silent']);
+    expect(await replicas()).toBe(2);
     startAgent();
     await run();
+    expect(await replicas()).toBe(0);
     expect(await networksLeft()).toEqual([]);
   });
 

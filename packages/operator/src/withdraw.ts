@@ -1,7 +1,8 @@
 /**
  * Takes everything back before the product is uninstalled, in the order that leaves nothing behind: the operator stops, so that nobody makes again
  * what is being removed; the agents, which are still there, empty every pod; then pools and PodNetworks go; last, what people wrote is let go, so that it can
- * be deleted when nobody is left to finalize it. It is not deleted here: whoever installs the product again finds it.
+ * be deleted when nobody is left to finalize it. It is not deleted here: whoever installs the product again finds it. Where it fails, the operator
+ * runs again: the product is still installed, and must do its work.
  */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
@@ -51,7 +52,9 @@ export const withdrawSettings = settings({
   leaseName: text().default('podloom-operator').describe('Name of the Lease that decides who works.'),
   timeout: duration()
     .default('3m')
-    .describe('How long operator and agents may take. Then it fails and names what is left; it can be repeated.'),
+    .describe(
+      'How long operator and agents may take. Then it fails and names what is left, and the operator runs again; it can be repeated.',
+    ),
 });
 
 export type WithdrawSettings = ReturnType<typeof withdrawSettings.read>;
@@ -62,16 +65,34 @@ export interface WithdrawOptions {
   readonly signal: AbortSignal;
 }
 
-export async function withdraw(settings: WithdrawSettings, { client, log, signal }: WithdrawOptions): Promise<void> {
-  const { namespace, leaseName } = settings;
-  await unlessGone(() =>
+export async function withdraw(settings: WithdrawSettings, options: WithdrawOptions): Promise<void> {
+  const { client, log, signal } = options;
+  const there = { namespace: settings.namespace, subresource: 'scale' };
+  const scale = (replicas: number, until?: AbortSignal): Promise<unknown> =>
     client.patch(
       deployments,
       settings.deploymentName,
-      { spec: { replicas: 0 } },
-      { namespace, type: 'merge', subresource: 'scale', signal },
-    ),
-  );
+      { spec: { replicas } },
+      { ...there, type: 'merge', signal: until },
+    );
+  const replicas = await unlessGone(async () => {
+    const { spec } = await client.get(deployments, settings.deploymentName, { ...there, signal });
+    await scale(0, signal);
+    return spec?.replicas;
+  });
+  try {
+    await takeBack(settings, options);
+  } catch (error) {
+    if (replicas) {
+      await scale(replicas);
+      log.warn({ replicas }, 'Could not withdraw everything, started the operator again');
+    }
+    throw error;
+  }
+}
+
+async function takeBack(settings: WithdrawSettings, { client, log, signal }: WithdrawOptions): Promise<void> {
+  const { namespace, leaseName } = settings;
   const finished = new AbortController();
   let isDone = false;
   await runAsLeader(
