@@ -48,6 +48,7 @@ describe('a PodConfig', () => {
     });
     await w.pod('a', { podconfig: 'early' });
     await eventually(async () => expect(await eventsOf(client, namespace, 'early')).toEqual(['Configured']));
+    expect((await w.getConfig('early'))?.status?.conditions?.[0]?.message).toBe('1 pod is as declared');
     await w.pod('b', { podconfig: 'early' });
     await eventually(async () => {
       expect((await w.getConfig('early'))?.status?.conditions?.[0]?.message).toContain('2 pods');

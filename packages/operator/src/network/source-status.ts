@@ -53,7 +53,11 @@ export function reportOf(facts: SourceFacts, nowMs: number): Report {
     if (facts.expectedPods > 0) return no('WaitingForPods', `${facts.expectedPods} sample pods do not run yet`);
     if (pending > 0) return no('Configuring', `${pending} of ${states.length} pods are not as declared yet`);
     if (isEmpty) return { status: 'True', reason: 'NoPods', message: `No running pod is selected${hint(source)}` };
-    return { status: 'True', reason: 'Configured', message: `${states.length} pods are as declared` };
+    return {
+      status: 'True',
+      reason: 'Configured',
+      message: states.length === 1 ? '1 pod is as declared' : `${states.length} pods are as declared`,
+    };
   })();
   const isDone = ready.status === 'True';
   const phase = isDone ? (isEmpty && !isBridge(source) ? 'unset' : 'configured') : 'configuring';
