@@ -1,7 +1,7 @@
 /** What happens to a private cluster in its life, and that it leaves the machine as it was. Makes clusters of its own. */
 import { execFileSync } from 'node:child_process';
 import { Socket } from 'node:net';
-import { clusterDown, clusterNames, clusterStatus, clusterUp } from '@podloom/local';
+import { clusterDown, clusterExec, clusterNames, clusterStatus, clusterUp } from '@podloom/local';
 import { createClient, loadConfig, namespaces, pods, type Client } from '@podloom/kube';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { installChart } from '../../tools/deploy.ts';
@@ -82,6 +82,11 @@ describe('a private cluster', () => {
     expect(await clusterUp({ name })).toMatchObject({ started: false });
     expect((await clusterStatus({ name })).supervisorPid).toBe(supervisorPid);
     await expect(clusterUp({ name, nodes: 2 })).rejects.toThrow(/has 1 nodes; take it down first/);
+  });
+
+  it("runs a node's own commands where a CNI plugin has the name of one", async () => {
+    const command = ['sh', '-c', 'bridge -json link | grep -q "^."'] as const;
+    expect(await clusterExec({ name, node: 'n1', command })).toBe(0);
   });
 
   it('starts a process again that was killed, and shows it', async () => {

@@ -55,7 +55,8 @@ export async function clusterExec({ name = defaultName, node, command }: ExecOpt
     throw new InvalidInput('NO_NODE', `Cluster ${name} has no node ${node}; it has ${names}`);
   }
   const built = await binaries({ modules: clusterModules });
-  const path = `${built.searchPath}:${widePath()}`;
+  // Ours come last: one of the CNI plugins is called bridge, as is a command that people look for on a node.
+  const path = `${widePath()}:${built.searchPath}`;
   const child = spawn('nsenter', [...enterNode(pid), ...command], {
     stdio: 'inherit',
     env: { ...process.env, PATH: path },
