@@ -90,6 +90,7 @@ describe.skipIf(inject('clusterName') === '')('the examples', () => {
       const { code, output } = await reader.shell(`kubectl -n ${namespace} get ${kind} --as=$as`);
       expect({ kind, code, output }).toEqual({ kind, code: 1, output: expect.stringContaining('orbidden') });
     }
+    expect(await reader.next('get podnetworks -o yaml')).toContain(`before:\n        mtuBytes: ${old[0]}`);
     await reader.next('delete -f');
     await eventually(async () => {
       expect(await Promise.all(before.map(({ metadata }) => mtuOf(metadata.name)))).toEqual(old);
