@@ -116,6 +116,18 @@ describe('the API server', () => {
     expect(table.rows[0]?.cells.slice(0, 5)).toEqual(['sample', 'node-a', 'pc07', 'False', 'PoolExhausted']);
   });
 
+  it('takes the MTU that a primary link had, however large', async () => {
+    await store(podNetwork({}));
+    const primary = { before: { mtuBytes: 65536 } };
+    const stored = await client.patch(
+      podNetworkKind.resource,
+      'sample',
+      { status: { primary } },
+      { type: 'merge', subresource: 'status' },
+    );
+    expect(stored.status?.primary).toEqual(primary);
+  });
+
   it('tells JSON from what is almost JSON exactly as JSON.parse does', async () => {
     const base = '{"type":"a","b":[{"c":[1,{}]},"d"],"e":{"f":null}}';
     const changed = Array.from(base).flatMap((_, i) => [

@@ -130,7 +130,8 @@ const spec = ruled(
 const primaryState = (description: string) =>
   z
     .object({
-      mtuBytes: mtu('MTU in bytes.').optional(),
+      // Whatever was found, which may be more than can be asked for: lo has 65536.
+      mtuBytes: z.int().min(0).describe('MTU in bytes.').optional(),
       txQueueLength: z.int().min(0).describe('Packets in the transmit queue.').optional(),
       sysctls: sysctls('Settings of the link, by name without the interface.').optional(),
     })

@@ -1,14 +1,15 @@
 /** A pod's networks as a drawing: what `podloom show POD` prints. */
-import type { PodInterface, PodInterfaceStatus, PodNetwork } from '@podloom/api';
+import type { PodInterface, PodInterfaceStatus, PodNetwork, PrimaryLinkState } from '@podloom/api';
 import { recordedLink } from '../plan/primary.ts';
 
-export function drawPod({ metadata, spec, status }: PodNetwork): string {
+export function drawPod(network: PodNetwork): string {
+  const { metadata, spec, status } = network;
   const observed = new Map(status?.interfaces?.map((entry) => [entry.key, entry]));
   const declared = spec.interfaces.map((wanted) => drawInterface(wanted, observed.get(wanted.key)));
   const leaving = (status?.interfaces ?? [])
     .filter(({ key }) => !spec.interfaces.some((wanted) => wanted.key === key))
     .map((entry) => [`${entry.name ?? entry.key}  ${stateOf(entry)}`]);
-  const branches = [...declared, ...drawPrimary({ spec, status }), ...leaving];
+  const branches = [...declared, ...drawPrimary(network), ...leaving];
   const ready = status?.conditions?.find(({ type }) => type === 'Ready');
   const head = `pod ${metadata.namespace ?? ''}/${metadata.name ?? ''} on node ${spec.nodeName}`;
   const note = ready ? `  ${ready.status === 'True' ? 'ready' : `not ready: ${ready.reason}`}` : '';
@@ -50,21 +51,41 @@ function drawInterface(wanted: PodInterface, seen: PodInterfaceStatus | undefine
   return lines;
 }
 
-const was = (value: string | number | undefined): string => (value === undefined ? '' : ` (was ${value})`);
-
-function drawPrimary({ spec: { primary }, status }: Pick<PodNetwork, 'spec' | 'status'>): string[][] {
+/** What was changed as the agent reports it; the rest is asked for and not there yet. Of routes it says only whether all is as declared. */
+function drawPrimary({ metadata, spec: { primary }, status }: PodNetwork): string[][] {
   if (!primary) return [];
-  const before = recordedLink(status?.primary) === primary.interfaceName ? status?.primary?.before : undefined;
-  const changes = [
-    primary.mtuBytes === undefined ? '' : `mtu ${primary.mtuBytes}${was(before?.mtuBytes)}`,
-    primary.txQueueLength === undefined ? '' : `txqueuelen ${primary.txQueueLength}${was(before?.txQueueLength)}`,
-    ...Object.entries(primary.sysctls ?? {}).map(([name, value]) => `${name}=${value}${was(before?.sysctls?.[name])}`),
-    ...(primary.routes ?? []).map(({ to, via }) => `route ${to}${via === undefined ? '' : ` via ${via}`}`),
-  ].filter(Boolean);
+  const record = recordedLink(status?.primary) === primary.interfaceName ? status?.primary : undefined;
+  const [before, applied] = [settingsOf(record?.before), settingsOf(record?.applied)];
+  const isDone =
+    status?.observedGeneration === metadata.generation &&
+    status?.conditions?.some(({ type, status: verdict }) => type === 'Ready' && verdict === 'True') === true;
+  const changed: string[] = [];
+  const wanted: string[] = [];
+  for (const [setting, value] of settingsOf(primary)) {
+    const was = before.has(setting) ? ` (was ${before.get(setting)})` : '';
+    if (applied.get(setting) === value) changed.push(`${setting}${value}${was}`);
+    else wanted.push(`${setting}${value}`);
+  }
+  for (const { to, via } of primary.routes ?? []) {
+    (isDone ? changed : wanted).push(`route ${to}${via === undefined ? '' : ` via ${via}`}`);
+  }
+  const parts = [
+    ...(changed.length > 0 ? [`changed: ${changed.join(', ')}`] : []),
+    ...(wanted.length > 0 ? [`wanted, not there yet: ${wanted.join(', ')}`] : []),
+  ];
   return [
     [
-      `${primary.interfaceName}  the cluster's own link, changed: ${changes.join(', ')}`,
+      `${primary.interfaceName}  the cluster's own link, ${parts.join('; ')}`,
       ...primary.sources.map(({ kind, name }) => `   from ${kind} ${name}`),
     ],
   ];
+}
+
+/** By how people write them: `mtu `, `net.ipv4.conf.rp_filter=`. */
+function settingsOf({ mtuBytes, txQueueLength, sysctls }: PrimaryLinkState = {}): Map<string, string | number> {
+  return new Map<string, string | number>([
+    ...(mtuBytes === undefined ? [] : [['mtu ', mtuBytes] as const]),
+    ...(txQueueLength === undefined ? [] : [['txqueuelen ', txQueueLength] as const]),
+    ...Object.entries(sysctls ?? {}).map(([name, value]) => [`${name}=`, value] as const),
+  ]);
 }

@@ -114,7 +114,7 @@ describe('drawPod', () => {
     const drawn = drawPod(
       podNetwork(
         [wish(), other],
-        { interfaces: [attached, failed], primary: { before: { mtuBytes: 1500 } } },
+        { interfaces: [attached, failed], primary: { before: { mtuBytes: 1500 }, applied: { mtuBytes: 1400 } } },
         { primary },
       ),
     );
@@ -137,7 +137,20 @@ describe('drawPod', () => {
   it('does not take what another link had for what the primary link had', () => {
     const primary = { interfaceName: 'net1', mtuBytes: 1400, sources: [] };
     const drawn = drawPod(podNetwork([], { primary: { before: { mtuBytes: 1500 } } }, { primary }));
-    expect(drawn).toContain("net1  the cluster's own link, changed: mtu 1400\n");
+    expect(drawn).toContain("net1  the cluster's own link, wanted, not there yet: mtu 1400\n");
+  });
+
+  it('tells what of the primary link was changed from what is only asked for', () => {
+    const sysctls = { 'net.ipv4.conf.rp_filter': '2' };
+    const primary = { interfaceName: 'eth0', mtuBytes: 1400, sysctls, routes: [{ to: '10.9.0.0/16' }], sources: [] };
+    const nothing = drawPod(podNetwork([], { primary: { before: { mtuBytes: 1500 } } }, { primary }));
+    expect(nothing).toContain(
+      'own link, wanted, not there yet: mtu 1400, net.ipv4.conf.rp_filter=2, route 10.9.0.0/16\n',
+    );
+    const some = drawPod(
+      podNetwork([], { primary: { before: { mtuBytes: 65536 }, applied: { mtuBytes: 1400 } } }, { primary }),
+    );
+    expect(some).toContain('own link, changed: mtu 1400 (was 65536); wanted, not there yet: net.ipv4.conf.rp_filter=2');
   });
 
   it('says when there is nothing to draw', () => {
