@@ -93,6 +93,12 @@ const attachments: readonly Case[] = [
   ],
   ['the first address where there is no gateway', podConfig({ gateway: 'None', addresses: ['192.168.100.1'] })],
   ['a static address in an exclusion', podConfig({ exclude: ['192.168.100.0/28'], addresses: ['192.168.100.5'] })],
+  ['the last address of a pair', podConfig({ cidr: '10.0.0.6/31', gateway: 'None', addresses: ['10.0.0.7'] })],
+  ['an address that ends in 255 amid its range', podConfig({ cidr: '10.0.0.0/16', addresses: ['10.0.7.255'] })],
+  ['the last IPv6 address', podConfig({ cidr: 'fd00::/120', addresses: ['fd00::ff'] })],
+  ['a prefix that no device could be called', podConfig({ name: 'all' })],
+  ['a route by the gateway of a Bridge', podConfig({ cidr: undefined, routes: [{ to: '::/0', via: 'fd00::1' }] })],
+  ['a route by a link-local router', podConfig({ cidr: 'fd00::/64', routes: [{ to: '::/0', via: 'fe80::1' }] })],
   ['routes', podConfig({ routes: [{ to: '0.0.0.0/0', via: '192.168.100.1', metric: 500 }, { to: '10.9.0.0/16' }] })],
   ['the smallest MTU', podConfig({ mtu: 1280 })],
   ['the largest MTU', podConfig({ mtu: 65535 })],
@@ -114,6 +120,20 @@ const ours: readonly Case[] = [
       sysctls: { 'net.ipv4.conf.rp_filter': '2', 'net.ipv6.neigh.base_reachable_time_ms': '1000' },
       routes: [{ to: 'fd00::/8', via: 'fd01::1' }],
     }),
+  ],
+  [
+    'sysctls with negative and other numbers, and an address',
+    primaryNetwork({
+      sysctls: {
+        'net.ipv6.conf.router_solicitations': '-1',
+        'net.ipv4.conf.arp_filter': '0x1',
+        'net.ipv6.conf.stable_secret': 'fd00:0000:0000:0000:0000:0000:0000:0001',
+      },
+    }),
+  ],
+  [
+    'a selector with every form of a label',
+    primaryNetwork({ podSelector: { matchLabels: { 'app.kubernetes.io/part-of': 'A_b.c-1', a: '', B_1: 'x' } } }),
   ],
   [
     'a selector by expressions',

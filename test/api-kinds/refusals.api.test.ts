@@ -21,6 +21,7 @@ type Case = readonly [sentence: string, manifest: Manifest, field: string, messa
 
 const attachment = 'spec.networkAttachments[0]';
 const linkNameText = 'must be a link name: 1 to 15 bytes';
+const deviceText = 'must not be lo, all or default';
 const rangeText = 'must be an address range such as';
 const usableText = 'must be a range that pods can have addresses of';
 const jsonText = 'must be the text of a JSON object';
@@ -52,6 +53,9 @@ const ranges: readonly Case[] = [
   ['all addresses there are', podConfig({ cidr: '0.0.0.0/0' }), `${attachment}.cidr`, usableText],
   ['loopback', podConfig({ cidr: '127.1.0.0/16' }), `${attachment}.cidr`, usableText],
   ['multicast', podConfig({ cidr: '239.0.0.0/8' }), `${attachment}.cidr`, usableText],
+  ['link-local', podConfig({ cidr: '169.254.7.0/24' }), `${attachment}.cidr`, usableText],
+  ['a range around link-local', podConfig({ cidr: '168.0.0.0/6' }), `${attachment}.cidr`, usableText],
+  ['IPv6 link-local', podConfig({ cidr: 'fe80::/64' }), `${attachment}.cidr`, usableText],
   ['IPv6 multicast', podConfig({ cidr: 'ff02::/16' }), `${attachment}.cidr`, usableText],
   ['a range too long for any address', podConfig({ cidr: `${'0'.repeat(50)}/24` }), `${attachment}.cidr`, 'Too long'],
   [
@@ -130,6 +134,18 @@ const addresses: readonly Case[] = [
     'cannot be the network address',
   ],
   [
+    'the broadcast address',
+    podConfig({ addresses: ['192.168.100.255'] }),
+    `${attachment}.addresses`,
+    'cannot be the broadcast address',
+  ],
+  [
+    'the broadcast address of four',
+    podConfig({ cidr: undefined, cidrs: ['10.0.0.4/30', 'fd00::/64'], addresses: ['10.0.0.7'] }),
+    `${attachment}.addresses`,
+    'cannot be the broadcast address',
+  ],
+  [
     'a gateway outside the range',
     podConfig({ gateway: '192.168.99.1' }),
     `${attachment}.gateway`,
@@ -162,6 +178,12 @@ const addresses: readonly Case[] = [
     'of the same address family',
   ],
   [
+    'a route by a next hop that the pod cannot reach',
+    podConfig({ routes: [{ to: '10.0.0.0/8', via: '192.168.101.1' }] }),
+    `${attachment}.routes`,
+    'the next hop of a route must lie in the range',
+  ],
+  [
     'a route without destination',
     podConfig({ routes: [{ via: '192.168.100.1' }] }),
     `${attachment}.routes[0].to`,
@@ -186,6 +208,9 @@ const links: readonly Case[] = [
   ['a bridge with a line feed', podConfig({ master: 'br0\n' }), `${attachment}.master`, linkNameText],
   ['a bridge with a NUL', podConfig({ master: 'br\0' }), `${attachment}.master`, linkNameText],
   ['a bridge called ..', podConfig({ master: '..' }), `${attachment}.master`, linkNameText],
+  ['a bridge called lo', podConfig({ master: 'lo' }), `${attachment}.master`, deviceText],
+  ['a bridge called default', podConfig({ master: 'default' }), `${attachment}.master`, deviceText],
+  ['a parent called all', podConfig({ parent: 'all' }), `${attachment}.parent`, deviceText],
   ['a parent called .', podConfig({ parent: '.' }), `${attachment}.parent`, linkNameText],
   [
     'an MTU below that of IPv6',
@@ -302,6 +327,34 @@ const otherKinds: readonly Case[] = [
     primaryNetwork({ podSelector: undefined }),
     'spec.podSelector',
     'Required value',
+  ],
+  ['a Bridge called all', bridge({ name: 'all' }), 'spec.name', deviceText],
+  ['a primary link called lo', primaryNetwork({ interfaceName: 'lo' }), 'spec.interfaceName', deviceText],
+  ['a link called lo', additionalNetwork({ namePrefix: undefined, name: 'lo' }), 'spec.name', deviceText],
+  ['a link on a bridge called default', additionalNetwork({ bridge: 'default' }), 'spec.bridge', deviceText],
+  [
+    'a sysctl that is no number',
+    primaryNetwork({ sysctls: { 'net.ipv4.conf.rp_filter': 'loose' } }),
+    'spec.sysctls.net.ipv4.conf.rp_filter',
+    'should match',
+  ],
+  [
+    'a label that cannot be',
+    primaryNetwork({ podSelector: { matchLabels: { 'my app': 'cnf' } } }),
+    'spec.podSelector.matchLabels',
+    'must be names of labels',
+  ],
+  [
+    'a value that no label can have',
+    primaryNetwork({ podSelector: { matchLabels: { app: 'c n f' } } }),
+    'spec.podSelector.matchLabels.app',
+    'should match',
+  ],
+  [
+    'a comparison of a label that cannot be',
+    primaryNetwork({ podSelector: { matchExpressions: [{ key: 'a/b/c', operator: 'Exists' }] } }),
+    'spec.podSelector.matchExpressions[0].key',
+    'should match',
   ],
   [
     'a sysctl of the node',

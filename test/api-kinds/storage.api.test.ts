@@ -1,8 +1,8 @@
 /** What the API server does with our kinds beyond saying yes or no: defaults, status, changes, selection, columns. */
-import { ipPoolKind, kinds, podConfigKind, podNetworkKind, type Resource } from '@podloom/api';
+import { additionalNetworkKind, ipPoolKind, kinds, podConfigKind, podNetworkKind, type Resource } from '@podloom/api';
 import type { Client } from '@podloom/kube';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { ipPool, podConfig, podInterface, podNetwork, withConfig } from './manifests.ts';
+import { additionalNetwork, ipPool, podConfig, podInterface, podNetwork, withConfig } from './manifests.ts';
 import { connectWithKinds, isAcceptedByUs, mustKnow, namespace, refusalsOf, type Manifest } from './server.ts';
 
 let client: Client;
@@ -114,6 +114,17 @@ describe('the API server', () => {
     const titles = table.columnDefinitions.map(({ name }) => name);
     expect(titles).toEqual(['Name', 'Node', 'Networks', 'Ready', 'Reason', 'Age']);
     expect(table.rows[0]?.cells.slice(0, 5)).toEqual(['sample', 'node-a', 'pc07', 'False', 'PoolExhausted']);
+  });
+
+  it('shows one range or both of an AdditionalNetwork in its list', async () => {
+    await store(additionalNetwork({ cidr: '10.5.0.0/24' }), 'one');
+    await store(additionalNetwork({ cidrs: ['10.6.0.0/24', 'fd00::/64'] }), 'two');
+    const { group, version, plural } = additionalNetworkKind;
+    const { text } = await client.request(`/apis/${group}/${version}/namespaces/${namespace}/${plural}`, {
+      headers: { accept: 'application/json;as=Table;g=meta.k8s.io;v=v1' },
+    });
+    const { rows } = JSON.parse(text) as { rows: { cells: unknown[] }[] };
+    expect(rows.map(({ cells }) => cells[3])).toEqual(['10.5.0.0/24', '["10.6.0.0/24","fd00::/64"]']);
   });
 
   it('takes the MTU that a primary link had, however large', async () => {

@@ -5,7 +5,9 @@ import { addressRules, addressShape, linkRules, linkShape } from '../schema/atta
 import {
   ageColumn,
   alias,
+  cidrColumn,
   conditions,
+  deviceName,
   labelSelector,
   linkName,
   macAddress,
@@ -19,9 +21,9 @@ import { ruled } from '../schema/rule.ts';
 const networkShape = z.object({
   podSelector: labelSelector('Pods of this namespace that get the link. An empty selector means all of them.'),
   namePrefix: linkName('The link is called by this prefix and the process id of the pod.').optional(),
-  name: linkName('The link is called exactly this in every pod.').optional(),
+  name: deviceName('The link is called exactly this in every pod.').optional(),
   ...linkShape,
-  bridge: linkName('Bridge on the node that the link is put on. Made when it is not there.').optional(),
+  bridge: deviceName('Bridge on the node that the link is put on. Made when it is not there.').optional(),
   mtuBytes: networkMtu('MTU of the link in bytes. Left out, the kernel decides.').optional(),
   macAddress: macAddress(
     'MAC address of the link in the pod, unicast. Left out, it is derived from network and address. For objects that select one pod.',
@@ -64,7 +66,7 @@ export const additionalNetworkKind = defineKind({
   printerColumns: [
     { name: 'Type', type: 'string', jsonPath: '.spec.linkType', description: 'Kind of link' },
     { name: 'Bridge', type: 'string', jsonPath: '.spec.bridge', description: 'Bridge on the node' },
-    { name: 'CIDR', type: 'string', jsonPath: '.spec.cidr', description: 'Range of the network' },
+    cidrColumn,
     { name: 'Pods', type: 'integer', jsonPath: '.status.selectedPods', description: 'Pods that are selected' },
     ...readyColumn,
     ageColumn,

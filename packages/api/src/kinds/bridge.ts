@@ -4,9 +4,10 @@ import { defineKind, type ObjectOf } from '../kind.ts';
 import { rangeRules, rangeShape } from '../schema/attachment.ts';
 import {
   ageColumn,
+  cidrColumn,
   conditions,
+  deviceName,
   interfaceAddress,
-  linkName,
   listMap,
   networkMtu,
   observedGeneration,
@@ -17,7 +18,7 @@ import {
 import { ruled } from '../schema/rule.ts';
 
 const bridgeShape = z.object({
-  name: linkName(
+  name: deviceName(
     'Name of the bridge. It is also the name of the device on the nodes, unless an older namespace has that name; status shows which.',
   ),
   ...rangeShape,
@@ -69,7 +70,7 @@ export const bridgeKind = defineKind({
   specRequired: true,
   printerColumns: [
     { name: 'Device', type: 'string', jsonPath: '.spec.name', description: 'Name of the bridge' },
-    { name: 'CIDR', type: 'string', jsonPath: '.spec.cidr', description: 'Range of the network' },
+    cidrColumn,
     { name: 'Phase', type: 'string', jsonPath: '.status.phase', description: 'unset, configuring or configured' },
     ...readyColumn,
     ageColumn,

@@ -4,8 +4,8 @@ import { defineKind, type ObjectOf } from '../kind.ts';
 import {
   ageColumn,
   conditions,
+  deviceName,
   labelSelector,
-  linkName,
   networkCidr,
   objectName,
   observedGeneration,
@@ -38,13 +38,13 @@ const spec = ruled(
       },
     ).describe('Who may use what is granted: the namespaces of either list.'),
     devices: z
-      .array(linkName('Name of a device.'))
+      .array(deviceName('Name of a device.'))
       .min(1)
       .max(128)
       .describe('Devices of the nodes that may be the parent of a VLAN, macvlan or ipvlan.')
       .optional(),
     bridges: z
-      .array(linkName('Name of a bridge.'))
+      .array(deviceName('Name of a bridge.'))
       .min(1)
       .max(128)
       .describe('Bridges of the nodes, or of other namespaces, that links may be put on.')

@@ -6,6 +6,7 @@ import {
   ageColumn,
   conditions,
   configList,
+  deviceName,
   linkName,
   listMap,
   objectName,
@@ -56,9 +57,9 @@ const spec = z
     vlans: listMap(
       z
         .object({
-          parentInterfaceName: linkName('Device on the node that carries the VLAN.'),
+          parentInterfaceName: deviceName('Device on the node that carries the VLAN.'),
           vlanID: z.int().min(1).max(4094).describe('VLAN id.'),
-          bridgeName: linkName('Bridge that the VLAN is connected to.').optional(),
+          bridgeName: deviceName('Bridge that the VLAN is connected to.').optional(),
         })
         .describe('One VLAN.'),
       ['parentInterfaceName', 'vlanID'],

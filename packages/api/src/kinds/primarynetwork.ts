@@ -4,25 +4,27 @@ import { defineKind, type ObjectOf } from '../kind.ts';
 import {
   ageColumn,
   conditions,
+  deviceName,
   labelSelector,
-  linkName,
   mtu,
   observedGeneration,
   readyColumn,
   route,
   selectedPods,
   sysctls,
+  sysctlValue,
 } from '../schema/fields.ts';
 import { ruled } from '../schema/rule.ts';
 
 const spec = ruled(
   z.object({
     podSelector: labelSelector('Pods of this namespace that are changed. An empty selector means all of them.'),
-    interfaceName: linkName("Name of the pods' primary link.").default('eth0'),
+    interfaceName: deviceName("Name of the pods' primary link.").default('eth0'),
     mtuBytes: mtu('MTU in bytes.').optional(),
     txQueueLength: z.int().min(0).max(1_000_000).describe('Packets in the transmit queue.').optional(),
     sysctls: sysctls(
       'Settings of the link, the interface left out of their name: net.ipv4.conf.rp_filter, net.ipv6.conf.accept_ra.',
+      sysctlValue,
     ).optional(),
     routes: z
       .array(route('One route in the pod.'))

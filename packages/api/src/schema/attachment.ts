@@ -3,7 +3,7 @@
  * `mtu` and `hardwareAddr`, our own kinds have units in their names), so the shared part is a shape with its rules.
  */
 import * as z from 'zod';
-import { alias, cidr, ip, linkName, linkType, macAddress, networkCidr, networkMtu, route } from './fields.ts';
+import { alias, cidr, deviceName, ip, linkType, macAddress, networkCidr, networkMtu, route } from './fields.ts';
 import { cidrContains, isCidr, isIp, parseCidr, parseIp } from './ip.ts';
 import { ruled, type Rule } from './rule.ts';
 
@@ -55,7 +55,7 @@ export const linkShape = {
   linkType: linkType(
     'Kind of link, as `ip link add type` names it. veth, the default, is a pair of links: one end in the pod, the other on a bridge of the node.',
   ).default('veth'),
-  parent: linkName(
+  parent: deviceName(
     'Device on the node that the link is a part of, for vlan, macvlan, macvtap, ipvlan and ipvtap. Ignored for veth, which has no parent.',
   ).optional(),
   vlanID: z.int().min(1).max(4094).describe('VLAN id, for linkType vlan.').optional(),
@@ -64,7 +64,7 @@ export const linkShape = {
 /** As upstream spells them. */
 export const upstreamLinkShape = {
   ...linkShape,
-  master: linkName(
+  master: deviceName(
     'Bridge on the node that the link is put on. Made when it is not there, removed when nobody uses it any more.',
   ).optional(),
   mtu: networkMtu('MTU of the link in bytes. Left out, the kernel decides.').optional(),
@@ -80,6 +80,7 @@ interface Ranged {
   readonly gateway?: string | undefined;
   readonly exclude?: readonly string[] | undefined;
   readonly addresses?: readonly string[] | undefined;
+  readonly routes?: readonly { readonly via?: string | undefined }[] | undefined;
 }
 
 const rangesOf = ({ cidr, cidrs }: Ranged): readonly string[] => cidrs ?? (cidr === undefined ? [] : [cidr]);
@@ -108,6 +109,19 @@ const celFirstIsA = [
   `? cidr(c).prefixLength() <= 30 && cidr(a + '/31').masked().ip() == cidr(c).masked().ip()`,
   `: cidr(c).prefixLength() <= 126 && cidr(a + '/127').masked().ip() == cidr(c).masked().ip())`,
 ].join(' ');
+
+/** CEL for "a is the last address of c, which is IPv4 with room for a broadcast address". One more than it ends in as many zeros as c has host bits. */
+const celLastIsA = [
+  `isCIDR(c) && isIP(a) && ip(a).family() == 4 && cidr(c).containsIP(a) && cidr(c).prefixLength() <= 30 && (`,
+  ['0', '1', '2', '3'].map((i) => `int(a.split('.')[${i}]) * ${256 ** (3 - Number(i))}`).join(' + '),
+  `+ 1) % [${Array.from({ length: 31 }, (_, prefix) => 2 ** (32 - prefix)).join(', ')}][cidr(c).prefixLength()] == 0`,
+].join(' ');
+const isLastOf = (range: string, address: string): boolean => {
+  if (!isCidr(range) || !isIp(address)) return false;
+  const { family, last, prefixLength } = parseCidr(range);
+  const ip = parseIp(address);
+  return family === 4 && ip.family === 4 && prefixLength <= 30 && ip.value === last;
+};
 
 export function rangeRules<T extends Ranged>(): readonly Rule<T>[] {
   return [
@@ -189,6 +203,24 @@ export function addressRules<T extends Ranged>(): readonly Rule<T>[] {
         ),
       message: 'a static address cannot be the network address of the range',
       fieldPath: '.addresses',
+    },
+    {
+      cel: `!has(self.addresses) || self.addresses.all(a, !${celRanges}.exists(c, ${celLastIsA}))`,
+      holds: (value) =>
+        (value.addresses ?? []).every((address) => !rangesOf(value).some((range) => isLastOf(range, address))),
+      message: 'a static address cannot be the broadcast address of the range',
+      fieldPath: '.addresses',
+    },
+    {
+      // Without ranges of its own, an attachment may have those of a Bridge. IPv6 routers are mostly named by their link-local address.
+      cel: `!has(self.routes) || !(has(self.cidr) || has(self.cidrs)) || self.routes.all(r, !has(r.via) || !isIP(r.via) || cidr('fe80::/10').containsIP(r.via) || ${celRanges}.exists(c, isCIDR(c) && cidr(c).containsIP(r.via)))`,
+      holds: (value) =>
+        rangesOf(value).length === 0 ||
+        (value.routes ?? []).every(
+          ({ via }) => via === undefined || !isIp(via) || cidrContains('fe80::/10', via) || inRange(value, via),
+        ),
+      message: 'the next hop of a route must lie in the range of the network: the pod cannot reach another',
+      fieldPath: '.routes',
     },
   ];
 }

@@ -81,6 +81,17 @@ export const linkName = (description: string) =>
     message: 'must be a link name: 1 to 15 bytes, without "/", ":" or spaces, and not "." or ".."',
   }).describe(description);
 
+/** Names that no device can be given: every namespace has lo, and all and default are folders beside the devices' own in /proc/sys/net. */
+const takenNames = ['lo', 'all', 'default'];
+
+/** A link name that a device is called by as it is, as opposed to a prefix. */
+export const deviceName = (description: string) =>
+  ruled(linkName(description), {
+    cel: `!(self in [${takenNames.map((name) => `'${name}'`).join(', ')}])`,
+    holds: (value) => !takenNames.includes(value),
+    message: 'must not be lo, all or default: no device can have these names',
+  });
+
 export const cidr = (description: string) =>
   ruled(
     z.string().max(43),
@@ -97,19 +108,27 @@ export const cidr = (description: string) =>
   ).describe(description);
 
 /** No pod can use an address of these as its own. */
-const unusable = ['0.0.0.0/8', '127.0.0.0/8', '224.0.0.0/3', '::/128', '::1/128', 'ff00::/8'];
+const unusable = [
+  '0.0.0.0/8',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '224.0.0.0/3',
+  '::/128',
+  '::1/128',
+  'fe80::/10',
+  'ff00::/8',
+];
 
 /** A range that pods get addresses from, as opposed to one that a route leads to. */
 export const networkCidr = (description: string) =>
   ruled(cidr(description), {
-    cel: `!isCIDR(self) || (cidr(self).prefixLength() > 0 && [${unusable.map((range) => `'${range}'`).join(', ')}].all(u, !cidr(u).containsCIDR(self)))`,
+    cel: `!isCIDR(self) || (cidr(self).prefixLength() > 0 && [${unusable.map((range) => `'${range}'`).join(', ')}].all(u, !cidr(u).containsCIDR(self) && !cidr(self).containsCIDR(u)))`,
     holds: (value) =>
       !isCidr(value) ||
       (parseCidr(value).prefixLength > 0 &&
-        unusable.every(
-          (range) => !cidrContains(range, value) || parseCidr(value).prefixLength < parseCidr(range).prefixLength,
-        )),
-    message: 'must be a range that pods can have addresses of: not everything, loopback, multicast or reserved',
+        unusable.every((range) => !cidrContains(range, value) && !cidrContains(value, range))),
+    message:
+      'must be a range that pods can have addresses of: not everything, and nothing of loopback, link-local, multicast or reserved',
   });
 
 /** An address with its prefix length: 192.168.100.2/24. */
@@ -172,18 +191,22 @@ export const route = (description: string) =>
   ).describe(description);
 
 /** Only names that one interface owns: a tenant must not reach the sysctls of the node or of other links. */
-export const sysctls = (description: string) =>
-  ruled(
-    z
-      .record(z.string(), text(64, 'Value, as it would be written to the file below /proc/sys.'))
-      .meta({ maxProperties: 32 }),
-    {
-      cel: `self.all(name, name.matches('^net[.]ipv[46][.](conf|neigh)[.][a-z0-9_]{1,64}$'))`,
-      holds: (value) => Object.keys(value).every((name) => /^net\.ipv[46]\.(conf|neigh)\.[a-z0-9_]{1,64}$/.test(name)),
-      message:
-        'must be settings of the interface itself, the interface left out of the name: net.ipv4.conf.rp_filter, net.ipv6.neigh.base_reachable_time_ms',
-    },
-  ).describe(description);
+export const sysctls = (
+  description: string,
+  value = text(64, 'Value, as it would be written to the file below /proc/sys.'),
+) =>
+  ruled(z.record(z.string(), value).meta({ maxProperties: 32 }), {
+    cel: `self.all(name, name.matches('^net[.]ipv[46][.](conf|neigh)[.][a-z0-9_]{1,64}$'))`,
+    holds: (value) => Object.keys(value).every((name) => /^net\.ipv[46]\.(conf|neigh)\.[a-z0-9_]{1,64}$/.test(name)),
+    message:
+      'must be settings of the interface itself, the interface left out of the name: net.ipv4.conf.rp_filter, net.ipv6.neigh.base_reachable_time_ms',
+  }).describe(description);
+
+/** What those settings are: numbers, in any base that the kernel reads, and addresses. */
+export const sysctlValue = text(
+  64,
+  'Value, as it would be written to the file below /proc/sys: a number or an address.',
+).regex(/^-?[0-9a-fA-FxX:.]+$/);
 
 export const conditions = listMap(
   z
@@ -227,21 +250,27 @@ export const configList = z
   .max(256)
   .describe('What was configured, one line a link.');
 
+const labelKey = String.raw`^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`;
+const labelValue = (description: string) =>
+  text(63, description).regex(/^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$/);
+
 export const labelSelector = (description: string) =>
   z
     .object({
-      matchLabels: z
-        .record(z.string(), text(63, 'Value of the label.'))
-        .meta({ maxProperties: 64 })
+      matchLabels: ruled(z.record(z.string(), labelValue('Value of the label.')).meta({ maxProperties: 64 }), {
+        cel: `self.all(key, key.matches('${labelKey}'))`,
+        holds: (labels) => Object.keys(labels).every((key) => new RegExp(labelKey).test(key)),
+        message: 'must be names of labels, such as app or example.com/app',
+      })
         .describe('Labels that must all be there with these values.')
         .optional(),
       matchExpressions: z
         .array(
           ruled(
             z.object({
-              key: text(317, 'Name of the label.').min(1),
+              key: text(317, 'Name of the label.').regex(new RegExp(labelKey)),
               operator: z.enum(['In', 'NotIn', 'Exists', 'DoesNotExist']).describe('How the label is compared.'),
-              values: z.array(text(63, 'A value.')).max(64).describe('Values for In and NotIn.').optional(),
+              values: z.array(labelValue('A value.')).max(64).describe('Values for In and NotIn.').optional(),
             }),
             {
               cel: `(self.operator in ['In', 'NotIn']) == (has(self.values) && size(self.values) > 0)`,
@@ -265,6 +294,13 @@ export const ageColumn: PrinterColumn = {
   type: 'date',
   jsonPath: '.metadata.creationTimestamp',
   description: 'Time since it was made',
+};
+
+export const cidrColumn: PrinterColumn = {
+  name: 'CIDR',
+  type: 'string',
+  jsonPath: ".spec['cidr','cidrs']",
+  description: 'Range of the network, or both',
 };
 
 export const readyColumn: readonly PrinterColumn[] = [
