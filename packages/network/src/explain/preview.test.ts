@@ -168,12 +168,14 @@ describe('previewPods', () => {
     const { spec, ...rest } = attached();
     const primary = { before: { mtuBytes: 1500 }, applied: { mtuBytes: 1300 } };
     const current = { ...rest, spec: { ...spec, interfaces: [] }, status: { primary } };
-    expect(text({ ...base, current, sources: { primaryNetworks: [change] } })).toBe(`@@ pod web @@
+    expect(text({ ...base, networks: [current], sources: { primaryNetworks: [change] } })).toBe(`@@ pod web @@
 ~ ip link set eth0 mtu 1500  (was mtu 1300)
 ~ ip link set net1 mtu 1400
 ~ sysctl -w net.ipv4.conf.net1.rp_filter=2
 `);
-    expect(text({ ...base, current, sources: {} })).toContain('~ ip link set eth0 mtu 1500  (was mtu 1300)');
+    expect(text({ ...base, networks: [current], sources: {} })).toContain(
+      '~ ip link set eth0 mtu 1500  (was mtu 1300)',
+    );
   });
 
   it('tells why an interface would not come', () => {

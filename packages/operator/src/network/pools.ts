@@ -65,11 +65,6 @@ export function startPoolCare(
     );
   }
 
-  const labelsOf = ({ metadata, spec }: IPPool) => ({
-    namespace: metadata.namespace ?? '',
-    network: spec.network,
-    pool: metadata.name ?? '',
-  });
   const forget = (pool: IPPool): void => {
     used.remove(labelsOf(pool));
     free.remove(labelsOf(pool));
@@ -99,3 +94,9 @@ export function startPoolCare(
     },
   };
 }
+
+const labelsOf = ({ metadata, spec }: IPPool) => ({
+  namespace: metadata.namespace ?? '',
+  network: spec.network,
+  pool: metadata.name ?? '',
+});
