@@ -10,6 +10,8 @@ const config = async ({ client, namespace }: World, name: string, spec: object):
   await client.create(podNetworkConfigKind.resource, object, { namespace });
 };
 
+const linksOf = async (w: World) => (await w.networks()).flatMap(({ spec }) => spec.interfaces);
+
 describe('two objects that want the same', () => {
   it('both show it, the older has it, and the younger gets it when the older goes', async () => {
     const w = await world();
@@ -22,6 +24,9 @@ describe('two objects that want the same', () => {
     await config(w, 'younger', { additionalNetworks: [{ networkName: 'net0', master: 'br9', cidr: '10.89.0.0/24' }] });
     await w.pod('a', { podconfig: 'older', podNetworkConfig: 'younger' });
     await eventually(async () => expect(await w.addressesOf('a')).toEqual(['10.80.0.2/24']));
+    expect((await w.networkOf('a'))?.spec.waiting).toMatchObject([
+      { source: { kind: 'PodNetworkConfig', name: 'younger' }, reason: 'InterfaceConflict' },
+    ]);
     const { client, namespace } = w;
     await eventually(async () => {
       const younger = await client.get(podNetworkConfigKind.resource, 'younger', { namespace });
@@ -105,7 +110,7 @@ describe('a namespace', () => {
         });
       });
     }
-    expect([await w.networks(), await w.used()]).toEqual([[], 0]);
+    expect([await linksOf(w), await w.used()]).toEqual([[], 0]);
   });
 
   it('may not use what the cluster says of itself: Services, addresses of nodes, and pod ranges from when they are known', async () => {
@@ -132,7 +137,7 @@ describe('a namespace', () => {
     await eventually(async () => expect((await w.getConfig('pods'))?.status?.phase).toBe('configured'));
     await w.client.patch(nodes, w.node, { spec: { podCIDRs: ['10.84.0.0/16'] } }, { type: 'merge' });
     await isRefused('pods');
-    await eventually(async () => expect([await w.networks(), await w.used()]).toEqual([[], 0]));
+    await eventually(async () => expect([await linksOf(w), await w.used()]).toEqual([[], 0]));
   });
 
   it('may use a device of the nodes only with a grant, and from when it is given', async () => {
@@ -148,11 +153,13 @@ describe('a namespace', () => {
         reason: 'NotGranted',
       });
     });
-    expect(await w.networkOf('a')).toBeUndefined();
+    expect((await w.networkOf('a'))?.spec).toMatchObject({ interfaces: [], waiting: [{ reason: 'NotGranted' }] });
     const grant = { metadata: { name: namespace }, spec: { namespaces: { names: [namespace] }, devices: ['eth1'] } };
     await client.create(networkGrantKind.resource, grant);
     await eventually(async () => expect(await w.addressesOf('a')).toEqual(['10.81.0.2/24']));
     await client.delete(networkGrantKind.resource, namespace);
+    await eventually(async () => expect((await w.networkOf('a'))?.spec.interfaces).toEqual([]));
+    await w.removeConfig('c');
     await eventually(async () => expect(await w.networkOf('a')).toBeUndefined());
   });
 });

@@ -83,9 +83,11 @@ describe('a network without a free address', () => {
     });
     await w.removePod('a');
     await eventually(async () => expect((await w.pools())[0]?.status?.allocations?.[0]?.releasedAt).toBeDefined());
-    expect(await w.networkOf('b')).toBeUndefined();
+    const waiting = [{ source: { kind: 'PodConfig', name: 'c' }, reason: 'Exhausted' }];
+    expect((await w.networkOf('b'))?.spec).toMatchObject({ interfaces: [], waiting });
     clock.jump(2 * 60_000);
     await eventually(async () => expect(await w.addressesOf('b')).toEqual(['10.60.0.2/30']));
+    expect((await w.networkOf('b'))?.spec.waiting).toBeUndefined();
     await eventually(async () => {
       expect((await w.getConfig('c'))?.status?.conditions).toMatchObject([{ type: 'Ready', status: 'True' }]);
     });
@@ -190,7 +192,7 @@ describe('addresses', () => {
       expect(status?.conditions?.[0]).toMatchObject({ status: 'False', reason: 'AddressTaken' });
       expect(status?.conditions?.[0]?.message).toContain('pod a');
     });
-    expect(await w.networkOf('b')).toBeUndefined();
+    expect(await w.addressesOf('b')).toEqual([]);
   });
 
   it('stay with their pods when the pools are lost while no operator runs', async () => {

@@ -49,6 +49,18 @@ describe('statusOf', () => {
     expect(ready(status)).toMatchObject({ status: 'False', reason: 'KernelRefused' });
   });
 
+  it('is not ready while the pod waits for something, and says for what', () => {
+    const source = { apiVersion: 'v1', kind: 'PodConfig', name: 'c' };
+    const waiting = [{ source, reason: 'Exhausted', message: 'No address of br is free' }];
+    const status = report({ network: { ...network, spec: { ...network.spec, waiting } } });
+    expect(status.interfaces).toMatchObject([{ state: 'Attached' }]);
+    expect(ready(status)).toMatchObject({
+      status: 'False',
+      reason: 'Exhausted',
+      message: '1 of 2 interfaces attached: No address of br is free',
+    });
+  });
+
   it('waits for a pod that does not run, without a name that nobody chose', () => {
     const waiting = planned({
       name: '',

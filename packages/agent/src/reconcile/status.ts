@@ -90,13 +90,15 @@ function readiness(
   primary: PodPlan['primary'],
   failure: Failure | undefined,
 ): NewCondition {
-  const wanted = spec.interfaces.length;
+  const { waiting = [] } = spec;
+  const wanted = spec.interfaces.length + waiting.filter(({ reason }) => reason !== 'PrimaryConflict').length;
   const problem =
     interfaces.find(({ state }) => state === 'Failed') ??
     (primary?.state === 'Failed' ? primary : undefined) ??
     failure ??
     interfaces.find(({ state }) => state !== 'Attached') ??
-    (primary?.state === 'Pending' && primary.reason !== undefined ? primary : undefined);
+    (primary?.state === 'Pending' && primary.reason !== undefined ? primary : undefined) ??
+    waiting[0];
   const good = interfaces.filter(({ state }) => state === 'Attached').length;
   const count = `${good} of ${wanted} interface${wanted === 1 ? '' : 's'} attached`;
   const observedGeneration = metadata.generation ?? 0;

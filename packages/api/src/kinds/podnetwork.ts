@@ -109,6 +109,19 @@ const spec = ruled(
       .default([])
       .describe('Interfaces that the pod is to have besides those of the CNI plugin.'),
     primary: primary.optional(),
+    waiting: z
+      .array(
+        z
+          .object({
+            source: source('The object that asks for it.'),
+            reason: text(256, 'One word for programs: why it cannot be had.'),
+            message: text(1024, 'A sentence for people.'),
+          })
+          .describe('One wish that cannot be met as things are.'),
+      )
+      .max(64)
+      .describe('What objects ask for and the pod cannot have: it waits for an address, or another object has it.')
+      .optional(),
   }),
   {
     cel: 'self.podUid == oldSelf.podUid && self.nodeName == oldSelf.nodeName',

@@ -9,7 +9,11 @@ export function drawPod(network: PodNetwork): string {
   const leaving = (status?.interfaces ?? [])
     .filter(({ key }) => !spec.interfaces.some((wanted) => wanted.key === key))
     .map((entry) => [`${entry.name ?? entry.key}  ${stateOf(entry)}`]);
-  const branches = [...declared, ...drawPrimary(network), ...leaving];
+  const waiting = (spec.waiting ?? []).map(({ source, reason, message }) => [
+    `[Waiting] ${reason}: ${message}`,
+    `   from ${source.kind} ${source.name}`,
+  ]);
+  const branches = [...declared, ...drawPrimary(network), ...leaving, ...waiting];
   const ready = status?.conditions?.find(({ type }) => type === 'Ready');
   const head = `pod ${metadata.namespace ?? ''}/${metadata.name ?? ''} on node ${spec.nodeName}`;
   const note = ready ? `  ${ready.status === 'True' ? 'ready' : `not ready: ${ready.reason}`}` : '';

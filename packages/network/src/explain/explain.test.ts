@@ -153,6 +153,14 @@ describe('drawPod', () => {
     expect(some).toContain('own link, changed: mtu 1400 (was 65536); wanted, not there yet: net.ipv4.conf.rp_filter=2');
   });
 
+  it('draws what the pod waits for', () => {
+    const source = { apiVersion: 'v1', kind: 'PodConfig', name: 'c' };
+    const waiting = [{ source, reason: 'Exhausted', message: 'No address of br is free' }];
+    expect(drawPod(podNetwork([], {}, { waiting }))).toContain(
+      '└─ [Waiting] Exhausted: No address of br is free\n      from PodConfig c\n',
+    );
+  });
+
   it('says when there is nothing to draw', () => {
     expect(drawPod(podNetwork([]))).toContain("no networks besides the cluster's own");
   });

@@ -16,6 +16,9 @@ export const isObserved = ({ metadata, status }: PodNetwork): boolean =>
 export const asksForNothing = ({ interfaces, primary }: Pick<PodNetworkSpec, 'interfaces' | 'primary'>): boolean =>
   interfaces.length === 0 && primary === undefined;
 
+/** There is nothing to say about the pod. */
+export const isIdle = (spec: PodNetworkSpec): boolean => asksForNothing(spec) && (spec.waiting ?? []).length === 0;
+
 /** Nothing is asked for, and the agent says that nothing is left. */
 export const isClean = (network: PodNetwork): boolean =>
   asksForNothing(network.spec) && isObserved(network) && !holdsSomething(network);
@@ -66,5 +69,9 @@ export function isPrimaryApplied(network: PodNetwork | undefined): boolean {
   if (wanted.txQueueLength !== undefined && applied?.txQueueLength !== wanted.txQueueLength) return false;
   if (Object.entries(wanted.sysctls ?? {}).some(([name, value]) => applied?.sysctls?.[name] !== value)) return false;
   const ready = network.status?.conditions?.find(({ type }) => type === 'Ready');
-  return (wanted.routes ?? []).length === 0 || ready?.status === 'True';
+  return (wanted.routes ?? []).length === 0 || ready?.status === 'True' || isWaitingFor(network, ready?.reason);
 }
+
+/** The agent has done what it can; what is not there is in nobody's power but the owners'. */
+export const isWaitingFor = ({ spec }: PodNetwork, reason: string | undefined): boolean =>
+  spec.waiting?.some((wish) => wish.reason === reason) ?? false;

@@ -40,10 +40,11 @@ import {
 } from '@podloom/network';
 import type { NetworkContext } from './context.ts';
 import {
-  asksForNothing,
   isClean,
+  isIdle,
   isObserved,
   isPrimaryApplied,
+  isWaitingFor,
   leavingAnnotation,
   leavingOf,
   specSources,
@@ -54,6 +55,9 @@ import type { PodComposition } from './view.ts';
 import type { Problem } from './verdicts.ts';
 
 const resource = podNetworkKind.resource;
+
+/** As many as a PodNetwork has room for. */
+const mostWaiting = 64;
 
 export const isFinished = ({ status }: Pod): boolean => status?.phase === 'Succeeded' || status?.phase === 'Failed';
 
@@ -98,16 +102,16 @@ export async function reconcilePod(pod: Pod, context: NetworkContext, { signal }
     try {
       return await write();
     } catch (error) {
-      if (isRefusal(error)) judge(network?.spec ?? specOf(pod, composed, []), refusalsFor(composed, error));
+      if (isRefusal(error)) judge(network?.spec ?? specOf(pod, composed), refusalsFor(composed, error));
       throw error;
     }
   };
   const addressed = await telling(() => giveAddresses(pod, composed, network, context));
-  const spec = specOf(pod, composed, addressed.interfaces);
+  const spec = specOf(pod, composed, addressed);
   const wanted = { spec, waiting: addressed.waiting };
   judge(spec, [...addressed.problems, ...refusedBefore]);
 
-  const isOther = network ? !isSameJson(network.spec, spec) : !asksForNothing(spec);
+  const isOther = network ? !isSameJson(network.spec, spec) : !isIdle(spec);
   if (isOther) {
     await telling(() => (network ? update(network, spec, context, signal) : create(pod, spec, context, signal)));
   }
@@ -116,7 +120,7 @@ export async function reconcilePod(pod: Pod, context: NetworkContext, { signal }
   context.hold(composed.sources, !isOther && network && isObserved(network) ? 'now' : 'soon');
   const later = addressed.retryMs === undefined ? done : retryAfter(addressed.retryMs, 'An address has to cool down');
   if (isOther) return later; // the agent's answer brings us back here
-  if (network && asksForNothing(spec) && (isClean(network) || !nodeIsThere)) {
+  if (network && isIdle(spec) && (isClean(network) || !nodeIsThere)) {
     await remove(network, context, signal);
     context.events.normal(pod, 'Detached', "Has no network besides the cluster's own any more");
     await releaseUnneeded(pod, undefined, wanted, context, signal);
@@ -276,17 +280,28 @@ function failuresOf(pod: Pod, network: PodNetwork | undefined): Problem[] {
   );
   const ready = findCondition(network.status?.conditions, 'Ready');
   if (failed.length > 0 || !primary || isPrimaryApplied(network)) return failed;
-  if (ready?.status !== 'False' || unfinished.has(ready.reason)) return [];
+  if (ready?.status !== 'False' || unfinished.has(ready.reason) || isWaitingFor(network, ready.reason)) return [];
   const { reason, message } = ready;
   return primary.sources.map((ref) => ({ ref, reason, message: `Pod ${pod.metadata.name}: ${message}` }));
 }
 
-const specOf = (pod: Pod, { primary }: PodComposition, interfaces: readonly PodInterface[]): PodNetworkSpec => ({
-  podUid: pod.metadata.uid ?? '',
-  nodeName: pod.spec?.nodeName ?? '',
-  interfaces: [...interfaces],
-  ...(primary === undefined ? {} : { primary }),
-});
+function specOf(
+  pod: Pod,
+  { primary, conflicts, refusals }: PodComposition,
+  { interfaces, problems }: Pick<Addressed, 'interfaces' | 'problems'> = { interfaces: [], problems: [] },
+): PodNetworkSpec {
+  const lost = conflicts.map(({ loser: ref, reason, message }) => ({ ref, reason, message }));
+  const waiting = [...lost, ...refusals, ...problems]
+    .slice(0, mostWaiting)
+    .map(({ ref: source, reason, message }) => ({ source, reason, message: message.slice(0, 1_024) }));
+  return {
+    podUid: pod.metadata.uid ?? '',
+    nodeName: pod.spec?.nodeName ?? '',
+    interfaces: [...interfaces],
+    ...(primary === undefined ? {} : { primary }),
+    ...(waiting.length === 0 ? {} : { waiting }),
+  };
+}
 
 async function create(
   pod: Pod,
