@@ -136,10 +136,10 @@ describe.skipIf(!isPrivate)('a PodConfig', () => {
     for (const words of ['tbr0', 't0', '172.30.2.1/24', '172.30.2.2/24', '1400']) expect(plan.stdout).toContain(words);
     const planned = JSON.parse((await world.podloom(['plan', '-f', file, '-n', namespace, '-o', 'json'])).stdout) as {
       pod: string;
-      preview: { steps: { do: string }[] };
+      steps: { do: string }[];
     }[];
     expect(planned.map((one) => one.pod)).toEqual(['one']);
-    expect(planned[0]?.preview.steps.map((step) => step.do)).toEqual(
+    expect(planned[0]?.steps.map((step) => step.do)).toEqual(
       expect.arrayContaining(['createBridge', 'createVeth', 'addAddress']),
     );
     expect(await world.ours()).toEqual([]);
