@@ -1,4 +1,6 @@
 /** The whole agent against a real API server and the real kernel: what is declared is so, whatever happens in between. */
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { type PodNetwork, podNetworkKind } from '@podloom/api';
 import { coreEvents, findCondition } from '@podloom/kube';
 import type { Netns } from '@podloom/netlink';
@@ -251,6 +253,16 @@ describe('an agent that was away', () => {
     expect(linkNames(world.node)).toContain('foreign');
     expect(world.node.rule.list().filter(({ protocol }) => protocol === 149)).toEqual([]);
     world.node.link.delete('foreign');
+  });
+
+  it('waits for the one before it, which was forced away and has its port', async () => {
+    const former = createServer().listen(0, '::');
+    await once(former, 'listening');
+    agent = world.startAgent({ port: (former.address() as AddressInfo).port });
+    const waiting = 'The port is taken, waiting for the agent before this one to end';
+    await eventually(() => expect(agent.log.map(({ msg }) => msg)).toContain(waiting));
+    former.close();
+    await attached(2);
   });
 
   it('removes nothing while the API server is away', async () => {

@@ -6,8 +6,10 @@ import {
   type Log,
   type Metrics,
   type ObjectKey,
+  type ServerOptions,
   controller,
   counted,
+  delay,
   dependsOn,
   keyOf,
   knocks,
@@ -53,6 +55,9 @@ export interface AgentDeps {
  * interrupted by another.
  */
 const concurrency = 256;
+
+/** So long an agent may take to end. */
+const handOverMs = 30_000;
 
 /** Serves the node until the signal aborts. Links stay as they are: an agent that ends, or is killed, takes nothing away. */
 export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promise<void> {
@@ -189,7 +194,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     listening.add(nodeKey, node, nodeTopics);
     if (settings.port !== 0) {
       const ready = { podnetworks: () => serving.isReady || 'The PodNetworks of this node are not known yet' };
-      await startServer({ port: settings.port, health: {}, ready, metrics, log, signal });
+      await serveWhenFree({ port: settings.port, health: {}, ready, metrics, log, signal }, clock);
     }
     const changed = (podUid: string): void => {
       for (const network of cache.by('pod', podUid)) doors.knock(keyOf(network));
@@ -207,5 +212,20 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     if (!deps.node) node.close();
     if (!deps.cri) cri.close();
     await Promise.all([cache.ended, events.ended]);
+  }
+}
+
+/** An agent that was forced away may not have ended yet, and has the port. Until then it also does the work. */
+async function serveWhenFree(options: ServerOptions, clock: Clock): Promise<void> {
+  const { log, signal } = options;
+  for (const untilMs = clock.monotonicMs() + handOverMs; ;) {
+    try {
+      await startServer(options);
+      return;
+    } catch (error) {
+      if (signal.aborted || clock.monotonicMs() > untilMs) throw error;
+      log.info({ err: error }, 'The port is taken, waiting for the agent before this one to end');
+      await delay(clock, 250, signal);
+    }
   }
 }
