@@ -3,7 +3,7 @@ export { withAddresses } from './compose/composed.ts';
 export { declaredNetworks } from './compose/declared.ts';
 export { bridgeDevices, bridgeNamings, namingKey } from './compose/devices.ts';
 export { bridgeConflicts, bridgeSettings, composePod } from './compose/pod.ts';
-export { type Limits, type Refusal, grantsFor, rangesOfNode, refusalOf } from './compose/refusals.ts';
+export { type Limits, type Refusal, grantsFor, overlaps, rangesOfNode, refusalOf } from './compose/refusals.ts';
 export { selects } from './compose/selects.ts';
 export { type Sources, unreadable } from './compose/wishes.ts';
 export type { AddressRequest, ComposeConflict, ComposedInterface, ComposedPod, ObjectRef } from './compose/composed.ts';

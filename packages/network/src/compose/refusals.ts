@@ -50,7 +50,7 @@ const isPrivate = (address: string): boolean => privateRanges.some((range) => ho
 const isGranted = (address: string, grants: Limits['grants']): boolean =>
   grants?.some(({ spec }) => spec.cidrs?.some((range) => holds(range, address))) ?? true;
 
-const overlaps = (a: string, b: string): boolean =>
+export const overlaps = (a: string, b: string): boolean =>
   isCidr(a) && isCidr(b) && parseCidr(a).family === parseCidr(b).family && (holds(a, b) || holds(b, a));
 
 const holds = (outer: string, inner: string): boolean => cidrContains(outer, inner.split('/')[0] ?? '');

@@ -209,6 +209,8 @@ export async function leadNetwork(options: NetworkOptions, signal: AbortSignal):
     const chosen = [source, ...others].flatMap((one) => look.chosenBy(one));
     return new Set([...chosen, ...networks].map(keyOf)).values().map((key) => parseObjectKey(key));
   };
+  const podsIn = (namespace: string): ObjectName[] =>
+    caches.pods.by('namespace', namespace).map((pod) => parseObjectKey(keyOf(pod)));
   const everyPod = () => caches.pods.list().map((pod) => parseObjectKey(keyOf(pod)));
 
   const watchSources = (network: PodNetwork): void => {
@@ -279,7 +281,7 @@ export async function leadNetwork(options: NetworkOptions, signal: AbortSignal):
           caches.nodes,
           (old, now) => podController.isReady && !isSameJson(old ? rangesOfNode(old) : [], rangesOfNode(now)),
         ),
-        everyPod,
+        (node) => look.namespacesWithin(rangesOfNode(node)).flatMap(podsIn),
       ),
       dependsOn(telling(caches.grants, asksOtherwise), everyPod),
       dependsOn(
@@ -287,7 +289,7 @@ export async function leadNetwork(options: NetworkOptions, signal: AbortSignal):
           caches.namespaces,
           (old, now) => old !== undefined && !isSameJson(old.metadata.labels, now.metadata.labels),
         ),
-        ({ metadata }) => caches.pods.by('namespace', metadata.name ?? '').map((pod) => parseObjectKey(keyOf(pod))),
+        ({ metadata }) => podsIn(metadata.name ?? ''),
       ),
     ],
   });

@@ -14,8 +14,10 @@ import {
   bridgeNamings,
   bridgeSettings,
   composePod,
+  declaredNetworks,
   grantsFor,
   namingKey,
+  overlaps,
   rangesOfNode,
   refusalOf,
   unreadable,
@@ -49,6 +51,8 @@ export interface View {
   /** Whether the bridge, or who cannot have it as wished, is otherwise than when this was last asked. If not, nothing has changed for the pods on it. */
   hasTurned(namespace: string, bridge: string): boolean;
   limits(namespace: string): Limits;
+  /** The namespaces in which a network is declared that overlaps one of the ranges. */
+  namespacesWithin(ranges: readonly string[]): string[];
   /** Why nothing of the object can be had, by nobody. */
   problemOf(source: SourceObject): string | undefined;
   end(): void;
@@ -149,6 +153,14 @@ export function view(caches: Caches, reservedCidrs: readonly string[]): View {
     sourcesIn,
     sourcesByKind: sourcesOf,
     limits,
+    namespacesWithin(ranges) {
+      if (ranges.length === 0) return [];
+      const objects = caches.sources.values().flatMap((cache) => cache.list());
+      const namespaces = new Set(objects.map(({ metadata }) => metadata.namespace ?? ''));
+      return [...namespaces].filter((namespace) =>
+        declaredNetworks(namespace, sourcesOf(namespace)).some(({ cidr }) => ranges.some((one) => overlaps(one, cidr))),
+      );
+    },
     problemOf,
     choosing: (pod) => sourcesIn(pod.metadata.namespace ?? '').filter((source) => choosesPod(source, pod)),
     chosenBy(source) {
