@@ -6,7 +6,7 @@
  * Who comes alone need not wait for that write: an address of the stock that this term set aside is promised at once, and recorded a moment later.
  */
 import { randomUUID } from 'node:crypto';
-import { type IPAllocation, type IPPool, Unavailable, cidrContains, ipPoolKind, parseIp } from '@podloom/api';
+import { type IPAllocation, type IPPool, Unavailable, ipPoolKind, parseIp } from '@podloom/api';
 import {
   type Cache,
   type Client,
@@ -29,6 +29,7 @@ import {
   coolDownMs,
   givenBack,
   numbersOf,
+  overlaps,
   poolFor,
   poolsOf,
   release,
@@ -123,16 +124,14 @@ export function allocator({ client, pools, clock, log, signal, lost }: Allocator
 
   /** What this range must leave alone because it was declared otherwise before, and pods have addresses of that: recorded, promised or being written. */
   function elsewhere({ namespace, network, cidr }: Ledger): IPAllocation[] {
-    const overlaps = (other: Range): boolean =>
-      other.network === network &&
-      other.cidr !== cidr &&
-      (cidrContains(cidr, other.cidr) || cidrContains(other.cidr, cidr));
+    const isFormer = (other: Range): boolean =>
+      other.network === network && other.cidr !== cidr && overlaps(cidr, other.cidr);
     const now = new Date(clock.now()).toISOString();
     return [
       ...newest('namespace', namespace)
-        .filter(({ spec }) => overlaps(spec))
+        .filter(({ spec }) => isFormer(spec))
         .flatMap((pool) => claimsOf(pool, { holder, now })),
-      ...[...ledgers.values()].filter((one) => one.namespace === namespace && overlaps(one)).flatMap(unrecorded),
+      ...[...ledgers.values()].filter((one) => one.namespace === namespace && isFormer(one)).flatMap(unrecorded),
     ];
   }
 

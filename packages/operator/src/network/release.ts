@@ -3,7 +3,7 @@
  * To hand out late costs nothing and to take back wrongly costs a pod its address, so the server itself is asked before anything is taken back.
  */
 import { type PodInterface, type PodNetwork, type PodNetworkSpec, podNetworkKind } from '@podloom/api';
-import { type ObjectKey, type Pod, isNotFound, parseObjectKey, pods } from '@podloom/kube';
+import { type ObjectKey, type Pod, parseObjectKey, pods, unlessGone } from '@podloom/kube';
 import type { Held, Leaves } from './allocator.ts';
 import type { NetworkContext } from './context.ts';
 import { isObserved } from './pod-network.ts';
@@ -28,7 +28,7 @@ export async function livingUid(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const { name, namespace } = parseObjectKey(key);
-  const pod = await present(() => client.get(pods, name, { namespace, signal }));
+  const pod = await unlessGone(() => client.get(pods, name, { namespace, signal }));
   const hasEnded = pod?.status?.phase === 'Succeeded' || pod?.status?.phase === 'Failed';
   return hasEnded ? undefined : pod?.metadata.uid;
 }
@@ -57,7 +57,7 @@ export async function releaseUnneeded(
       !isInUse(held, seen);
   if (!context.allocator.heldBy(key).some(isLoose(network))) return;
   const { namespace, name = '' } = pod.metadata;
-  const now = await present(() => context.client.get(podNetworkKind.resource, name, { namespace, signal }));
+  const now = await unlessGone(() => context.client.get(podNetworkKind.resource, name, { namespace, signal }));
   const nodeIsThere = context.caches.nodes.get(pod.spec?.nodeName ?? '') !== undefined;
   if (now && !isObserved(now) && nodeIsThere) return;
   await context.allocator.release(key, isLoose(now));
@@ -90,12 +90,3 @@ const isInUse = (held: Held, network: PodNetwork | undefined): boolean =>
 const hasMoved = ({ entry, range }: Held, network: PodNetwork): boolean =>
   isObserved(network) &&
   network.spec.interfaces.some((one) => one.key === entry.interfaceKey && networkOf(one) !== range.network);
-
-async function present<T>(get: () => Promise<T>): Promise<T | undefined> {
-  try {
-    return await get();
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
-}
