@@ -22,7 +22,7 @@ function skewed(base: Clock, rate: number, offsetMs: number): Clock {
 }
 
 function candidates(clock: ManualClock, rates: readonly number[], { stopMs = 0, stubborn = false } = {}) {
-  const server = leaseServer();
+  const server = leaseServer(clock);
   const leading = new Set<number>();
   const history: number[] = [];
   let most = 0;
@@ -156,7 +156,7 @@ describe('runAsLeader', () => {
 
   it('gives the lease back and competes no more once the work has ended by itself', async () => {
     const clock = manualClock();
-    const server = leaseServer();
+    const server = leaseServer(clock);
     const { client } = server.newLine();
     const lead = vi.fn<() => Promise<void>>(async () => {});
     const log = silentLog;
@@ -166,6 +166,23 @@ describe('runAsLeader', () => {
     );
     expect(lead).toHaveBeenCalledTimes(1);
     expect(server.current()?.spec?.holderIdentity).toBe('');
+  });
+
+  it('has a leader again after each of them has lost the lead on a line without answers', async () => {
+    const clock = manualClock();
+    const { all, leading, history, server, end } = candidates(clock, [1, 1, 1]);
+    await clock.advance(1);
+    for (const _ of all) {
+      const [leader] = [...leading];
+      server.setLine(all[leader!]!.line, 'deaf');
+      await clock.advance(leaseMs * 1.5);
+    }
+    expect(new Set(history)).toEqual(new Set([0, 1, 2]));
+    expect(leading.size).toBe(0);
+    for (const { line } of all) server.setLine(line, 'up');
+    await clock.advance(leaseMs * 4);
+    expect(leading.size).toBe(1);
+    await end();
   });
 
   it('keeps leading through an outage that is shorter than its patience', async () => {

@@ -5,6 +5,7 @@
 import { Unavailable } from '@podloom/api';
 import type { Lease } from '../../client/builtin.ts';
 import type { CallOptions, Client, Draft, WatchEvent } from '../../client/client.ts';
+import type { Clock } from '../../clock/clock.ts';
 import { translateStatus } from '../../client/errors.ts';
 
 /** `down`: calls fail at once. `deaf`: they arrive, but no answer does. `mute`: they arrive when the line is up again, and no answer does. */
@@ -15,7 +16,10 @@ export interface Line {
   readonly client: Client;
 }
 
-export function leaseServer() {
+/** After so long the transport gives up a connection that answers no ping. */
+const silentMs = 8_000;
+
+export function leaseServer(clock: Clock) {
   let lease: Lease | undefined;
   let version = 1;
   const lines: { line: Line; held: (() => void)[]; wake: () => void }[] = [];
@@ -63,7 +67,12 @@ export function leaseServer() {
       if (line.state === 'deaf') attempt();
       else held.push(attempt);
       return await new Promise((_, reject) => {
-        options?.signal?.addEventListener('abort', () => reject(new Unavailable('API_UNREACHABLE', 'no answer')));
+        const giveUp = () => {
+          cancel();
+          reject(new Unavailable('API_UNREACHABLE', 'no answer'));
+        };
+        const cancel = clock.after(silentMs, giveUp);
+        options?.signal?.addEventListener('abort', giveUp, { once: true });
       });
     }
     async function* watch(options: CallOptions & { resourceVersion?: string | undefined }) {
