@@ -25,6 +25,7 @@ import {
   nodes,
   pods as podResource,
   serviceCidrs,
+  toTime,
 } from '@podloom/kube';
 import {
   bridgeDevices,
@@ -177,13 +178,14 @@ async function listSources(client: Client, namespace: string): Promise<Sources> 
 /** As if the objects had just been applied: one that is there already keeps its age. */
 function withChanged(sources: Sources, changed: readonly KubeObject[]): Sources {
   const result: Record<string, readonly KubeObject[]> = {};
+  const now = toTime(Date.now());
   for (const name of Object.keys(sourceKinds) as SourceName[]) {
     const there: readonly KubeObject[] = sources[name] ?? [];
     const mine = changed.filter(({ kind }) => kind === sourceKinds[name].kind);
     const replaced = mine.map((object) => {
       const old = there.find(({ metadata }) => metadata.name === object.metadata.name);
-      const { uid = `new-${object.metadata.name}`, creationTimestamp = new Date().toISOString() } = old?.metadata ?? {};
-      return { ...object, metadata: { ...object.metadata, uid, creationTimestamp } };
+      const { creationTimestamp = now } = old?.metadata ?? {};
+      return { ...object, metadata: { ...object.metadata, creationTimestamp } };
     });
     const names = new Set(mine.map(({ metadata }) => metadata.name));
     result[name] = [...there.filter(({ metadata }) => !names.has(metadata.name)), ...replaced];

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import {
   type AdditionalNetwork,
   type Bridge,
@@ -37,7 +38,7 @@ function object<T>(
   spec: unknown,
 ): T {
   const creationTimestamp = new Date(Date.UTC(2030, 0, 1) - age * 1000).toISOString();
-  const metadata = { name, namespace: 'cnf-test', uid: `${name}-uid`, creationTimestamp };
+  const metadata = { name, namespace: 'cnf-test', uid: randomUUID(), creationTimestamp };
   return kind.parse({ apiVersion: kind.apiVersion, kind: kind.kind, metadata, spec });
 }
 const podConfig = (name: string, age: number, ...networkAttachments: object[]): PodConfig =>
@@ -169,6 +170,17 @@ describe('composePod', () => {
       { reason, loser: { kind: 'PodNetworkConfig', name: 'b' }, winner: { kind: 'PodConfig', name: 'a' } },
     ]);
     expect(conflicts[0]?.message).toContain('PodConfig a');
+  });
+
+  it('goes by kind and name where several were made within one second', () => {
+    const spec = { name: 'net1', bridge: 'pcbr0', cidr: '10.1.0.0/24' };
+    const additionalNetworks = [additional('z', 5, spec), additional('b', 5, spec)];
+    const { interfaces, conflicts } = composePod(pod, { podConfigs: [podConfig('a', 5, pc0)], additionalNetworks });
+    expect(interfaces.map((entry) => entry.interface.source.name)).toEqual(['b']);
+    expect(conflicts.map(({ loser, winner }) => [loser.name, winner.name])).toEqual([
+      ['z', 'b'],
+      ['a', 'b'],
+    ]);
   });
 
   it.each([

@@ -38,7 +38,6 @@ export interface Asker {
   readonly chooses: (labels: Labels) => boolean;
   readonly ref: ObjectRef;
   readonly since: string;
-  readonly uid: string;
 }
 
 export interface RangeWish {
@@ -83,7 +82,6 @@ function askerOf({ apiVersion, kind, metadata }: KubeObject, chooses: Asker['cho
     chooses,
     ref: { apiVersion, kind, name: metadata.name ?? '', ...(fieldPath === undefined ? {} : { fieldPath }) },
     since: metadata.creationTimestamp ?? '',
-    uid: metadata.uid ?? '',
   };
 }
 
@@ -214,11 +212,11 @@ export function unreadable(sources: Sources): string | undefined {
   }
 }
 
-/** By creation, then uid; within an object as written. */
+/** By creation, which counts whole seconds, then kind and name, so that whoever writes several at once knows which wins; within an object as written. */
 export function byAge(a: { readonly asker: Asker }, b: { readonly asker: Asker }): number {
-  const [x = '', y = ''] = [a.asker, b.asker].map(({ since, uid, ref }) => {
+  const [x = '', y = ''] = [a.asker, b.asker].map(({ since, ref }) => {
     const path = (ref.fieldPath ?? '').replaceAll(/\d+/g, (digits) => digits.padStart(4, '0'));
-    return `${since} ${uid} ${ref.kind} ${ref.name} ${path}`;
+    return `${since} ${ref.kind} ${ref.name} ${path}`;
   });
   return x < y ? -1 : x > y ? 1 : 0;
 }
