@@ -2,7 +2,7 @@
 export { withAddresses } from './compose/composed.ts';
 export { declaredNetworks } from './compose/declared.ts';
 export { bridgeDevices, bridgeNamings, namingKey } from './compose/devices.ts';
-export { bridgeConflicts, bridgeSettings, composePod } from './compose/pod.ts';
+export { bridgeConflicts, bridgeSettings, composePod, networkOf } from './compose/pod.ts';
 export { type Limits, type Refusal, grantsFor, overlaps, rangesOfNode, refusalOf } from './compose/refusals.ts';
 export { selects } from './compose/selects.ts';
 export { type Sources, unreadable } from './compose/wishes.ts';
@@ -37,7 +37,7 @@ export type {
 } from './plan/observed.ts';
 export type { LinkSettings, Step } from './plan/step.ts';
 export { chooseNames } from './plan/names.ts';
-export { planNode } from './plan/node.ts';
+export { desiredBridges, planNode } from './plan/node.ts';
 export { planPod } from './plan/pod.ts';
 export { isSameSetting, recordedLink, sysctlsToObserve } from './plan/primary.ts';
 export { undoOf } from './plan/undo.ts';

@@ -2,7 +2,7 @@
 import type { PodNetwork } from '@podloom/api';
 import type { Log } from '@podloom/kube';
 import type { Netns } from '@podloom/netlink';
-import { type DesiredBridge, type DesiredNode, planNode } from '@podloom/network';
+import { type DesiredNode, desiredBridges, planNode } from '@podloom/network';
 import { applySteps } from '../apply/run.ts';
 import type { NodeView } from '../observe/node.ts';
 
@@ -11,23 +11,10 @@ export const isLeaving = ({ metadata }: PodNetwork): boolean => metadata.deletio
 
 export function desiredNode(networks: readonly PodNetwork[]): DesiredNode {
   const staying = networks.filter((network) => !isLeaving(network));
-  const bridges = new Map<string, DesiredBridge>();
-  for (const { metadata, spec } of staying) {
-    for (const { bridge } of spec.interfaces) {
-      if (!bridge) continue;
-      // While a change is on its way from pod to pod, the bridge serves both.
-      const known = bridges.get(bridge.device);
-      const gateways = [...new Set([...(known?.gateways ?? []), ...bridge.gateways])];
-      const mtuBytes = bridge.mtuBytes ?? known?.mtuBytes;
-      bridges.set(bridge.device, {
-        ...(known ?? { ...bridge, namespace: metadata.namespace ?? '' }),
-        gateways,
-        ...(mtuBytes === undefined ? {} : { mtuBytes }),
-      });
-    }
-  }
   return {
-    bridges: [...bridges.values()],
+    bridges: desiredBridges(
+      staying.map(({ metadata: { namespace = '' }, spec: { interfaces } }) => ({ namespace, interfaces })),
+    ),
     podUids: new Set(staying.map(({ spec }) => spec.podUid)),
     ports: new Set(staying.flatMap(({ status }) => status?.interfaces ?? []).flatMap(({ hostName }) => hostName ?? [])),
   };

@@ -122,7 +122,14 @@ const routesOf = (wish: LinkWish | PrimaryWish): LinkWish['routes'] =>
 
 const sameIp = (a: string, b: string): boolean => formatIp(parseIp(a)) === formatIp(parseIp(b));
 
-export const networkOf = ({ bridge, name, namePrefix }: LinkWish): string => bridge ?? name ?? namePrefix ?? '';
+/** What a link takes its addresses of: the bridge that it is on, or else itself. */
+export const networkOf = ({
+  bridge,
+  name,
+  namePrefix,
+}: Pick<LinkWish, 'name' | 'namePrefix'> & {
+  readonly bridge?: string | { readonly name: string } | undefined;
+}): string => (typeof bridge === 'object' ? bridge.name : bridge) ?? name ?? namePrefix ?? '';
 
 function composeInterface(
   wish: LinkWish,

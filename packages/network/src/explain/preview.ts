@@ -15,9 +15,9 @@ import { type Limits, refusalOf } from '../compose/refusals.ts';
 import type { Sources } from '../compose/wishes.ts';
 import { allocate } from '../ipam/allocate.ts';
 import { poolFor, poolsOf } from '../ipam/pools.ts';
-import type { DesiredBridge, LinkNames } from '../plan/desired.ts';
+import type { LinkNames } from '../plan/desired.ts';
 import { isMarkOf } from '../plan/mark.ts';
-import { planNode } from '../plan/node.ts';
+import { desiredBridges, planNode } from '../plan/node.ts';
 import { emptyNamespace, type Observed, type ObservedNamespace, type Where } from '../plan/observed.ts';
 import { planPod } from '../plan/pod.ts';
 import { recordedLink } from '../plan/primary.ts';
@@ -168,14 +168,10 @@ const withOwnNames = (node: ObservedNamespace, podUid: string): ObservedNamespac
 
 /** What the agent does to its node when the pods are as declared. */
 function tidySteps(namespace: string, specs: NodePreview['specs'], node: ObservedNamespace): readonly Step[] {
-  const bridges = new Map<string, DesiredBridge>();
-  for (const { bridge } of specs.flatMap(({ interfaces }) => interfaces)) {
-    if (!bridge || !linkNamed(node, bridge.device)) continue;
-    const gateways = [...new Set([...(bridges.get(bridge.device)?.gateways ?? []), ...bridge.gateways])];
-    bridges.set(bridge.device, { ...bridges.get(bridge.device), ...bridge, namespace, gateways });
-  }
+  const users = specs.map(({ interfaces }) => ({ namespace, interfaces }));
+  const bridges = desiredBridges(users).filter(({ device }) => linkNamed(node, device));
   const podUids = new Set(specs.map(({ podUid }) => podUid));
-  return planNode({ bridges: [...bridges.values()], podUids, ports: new Set() }, node);
+  return planNode({ bridges, podUids, ports: new Set() }, node);
 }
 
 function giveAddresses(

@@ -1,10 +1,32 @@
 /** The plan of a node: bridges made and mended, and what belongs to nobody any more removed. Pods' links are planPod's. */
+import type { PodInterface } from '@podloom/api';
 import { bridgeProblem, mtuAgain, planBridge, routingOf, sameRoute, sameRule, tablesFor } from './bridge.ts';
-import type { DesiredNode } from './desired.ts';
+import type { DesiredBridge, DesiredNode } from './desired.ts';
 import { bridgeMark, isOurTable, isOurs, podOfMark, routeProtocol } from './mark.ts';
 import type { ObservedLink, ObservedNamespace } from './observed.ts';
 import { plainRoute } from './routes.ts';
 import type { Step } from './step.ts';
+
+/** Each bridge once, as all who use it want it. While a change is on its way from pod to pod, the bridge serves both. */
+export function desiredBridges(
+  users: Iterable<{ readonly namespace: string; readonly interfaces: readonly Pick<PodInterface, 'bridge'>[] }>,
+): DesiredBridge[] {
+  const bridges = new Map<string, DesiredBridge>();
+  for (const { namespace, interfaces } of users) {
+    for (const { bridge } of interfaces) {
+      if (!bridge) continue;
+      const known = bridges.get(bridge.device);
+      const gateways = [...new Set([...(known?.gateways ?? []), ...bridge.gateways])];
+      const mtuBytes = bridge.mtuBytes ?? known?.mtuBytes;
+      bridges.set(bridge.device, {
+        ...(known ?? { ...bridge, namespace }),
+        gateways,
+        ...(mtuBytes === undefined ? {} : { mtuBytes }),
+      });
+    }
+  }
+  return [...bridges.values()];
+}
 
 export function planNode(desired: DesiredNode, node: ObservedNamespace): Step[] {
   const orphans = node.links.filter((link) => isOrphan(link, desired));

@@ -6,16 +6,14 @@
  * Who comes alone need not wait for that write: an address of the stock that this term set aside is promised at once, and recorded a moment later.
  */
 import { randomUUID } from 'node:crypto';
-import { type IPAllocation, type IPPool, Unavailable, ipPoolKind, parseIp } from '@podloom/api';
+import { type IPAllocation, type IPPool, Unavailable } from '@podloom/api';
 import {
   type Cache,
   type Client,
   type Clock,
   type Log,
   type ObjectKey,
-  isAlreadyExists,
   isNotFound,
-  isStale,
   objectKey,
   parseObjectKey,
 } from '@podloom/kube';
@@ -28,7 +26,6 @@ import {
   claimsOf,
   coolDownMs,
   givenBack,
-  numbersOf,
   overlaps,
   poolFor,
   poolsOf,
@@ -37,7 +34,7 @@ import {
   stockOf,
 } from '@podloom/network';
 import { rangeKey } from './caches.ts';
-import { fresh } from './fresh.ts';
+import { entriesFor, entryOf, hasSameBounds, poolStore } from './pool-store.ts';
 
 export interface Allocator {
   /** An address that nobody else will get, or why there is none. Its pool has it by then, or a moment later. */
@@ -96,14 +93,13 @@ interface Job {
   readonly settle: PromiseWithResolvers<AllocationResult | undefined>;
 }
 
-const resource = ipPoolKind.resource;
 /** Each is a lost race against a writer that won, or a pool more; so many in a row are none. */
 const mostAttempts = 50;
 /** Not at once, because the pod's agent is at work; and not much later, because until then only this process and the PodNetwork know. */
 const recordAfterMs = 500;
 
 export function allocator({ client, pools, clock, log, signal, lost }: AllocatorOptions): Allocator {
-  const known = fresh(pools);
+  const store = poolStore({ client, pools, signal });
   const ledgers = new Map<string, Ledger>();
   /** This term of leadership: the stock of another one, even of this very process, is not ours. */
   const holder = randomUUID();
@@ -116,19 +112,14 @@ export function allocator({ client, pools, clock, log, signal, lost }: Allocator
     return ledger;
   }
 
-  /** Also pools that were made here a moment ago, of which the cache has not heard. */
-  const newest = (index: 'namespace' | 'range', key: string): IPPool[] => [
-    ...known.newest(pools.by(index, key)),
-    ...known.unheard().filter((pool) => key === (index === 'range' ? rangeOf(pool) : pool.metadata.namespace)),
-  ];
-
   /** What this range must leave alone because it was declared otherwise before, and pods have addresses of that: recorded, promised or being written. */
   function elsewhere({ namespace, network, cidr }: Ledger): IPAllocation[] {
     const isFormer = (other: Range): boolean =>
       other.network === network && other.cidr !== cidr && overlaps(cidr, other.cidr);
     const now = new Date(clock.now()).toISOString();
     return [
-      ...newest('namespace', namespace)
+      ...store
+        .inNamespace(namespace)
         .filter(({ spec }) => isFormer(spec))
         .flatMap((pool) => claimsOf(pool, { holder, now })),
       ...[...ledgers.values()].filter((one) => one.namespace === namespace && isFormer(one)).flatMap(unrecorded),
@@ -139,9 +130,9 @@ export function allocator({ client, pools, clock, log, signal, lost }: Allocator
   function promise(ledger: Ledger, { range, request }: Ask): AllocationResult | undefined {
     const { promised, giving, namespace } = ledger;
     const isOwn = (one: IPAllocation | PoolRequest): boolean => isOfSame(one, request);
-    const ours = newest('range', keyOfLedger(ledger));
+    const ours = store.ofRange(namespace, ledger);
     const declared = specOfRange(range);
-    if (signal.aborted || ours.some(({ spec }) => !isSame(spec, declared))) return undefined;
+    if (signal.aborted || ours.some(({ spec }) => !hasSameBounds(spec, declared))) return undefined;
     const had = [...promised].find(([, ask]) => isOwn(ask.request))?.[0];
     const isHeld = (entry: IPAllocation): boolean => isOwn(entry) && entry.releasedAt === undefined;
     if (had === undefined && ours.some(({ status }) => status?.allocations?.some(isHeld))) return undefined;
@@ -150,7 +141,7 @@ export function allocator({ client, pools, clock, log, signal, lost }: Allocator
     const again = ours.flatMap((pool) => givenBack(pool, holder, request) ?? []);
     const stock = ours.values().flatMap((pool) => stockOf(pool, holder));
     const address = had ?? again.find(isLeft) ?? stock.find(isLeft);
-    if (address === undefined || !poolOf(namespace, range, address)) return undefined;
+    if (address === undefined || !store.holding(namespace, range, address)) return undefined;
     // Not `hasIt`: if another leader took the stock over, the pod must not have it until its PodNetwork is seen.
     promised.set(address, { range, request: { ...request, address } });
     recordSoon(ledger);
@@ -215,11 +206,11 @@ export function allocator({ client, pools, clock, log, signal, lost }: Allocator
       // Who asks now knows best what the range is like.
       const range = [...ledger.promised.values(), ...asked].at(-1)?.range;
       const needed = range ? declarationsFor(range, [...ledger.promised.values(), ...asked], next) : [];
-      if (range && !(await ensurePools(ledger, range, needed))) continue;
+      if (range && !(await store.declare(namespace, range, needed))) continue;
       // From here to the write nothing waits: what is promised while it is on its way is in the next one.
       const promised = [...ledger.promised];
       const now = new Date(clock.now()).toISOString();
-      const before = newest('range', key);
+      const before = store.ofRange(namespace, ledger);
       const options = { now, holder, elsewhere: elsewhere(ledger) };
       // What is promised comes first: it may be given back by now, and who asks for one of them by name is too late.
       const kept = allocate(before, requestsOf(promised.map(([, ask]) => ask)), options);
@@ -238,7 +229,7 @@ export function allocator({ client, pools, clock, log, signal, lost }: Allocator
         'address' in one ? [[one.address.split('/')[0] ?? '', requests[i]!] as const] : [],
       );
       ledger.giving = new Map([...ledger.giving, ...gives]);
-      if (await writeAll(changed, 'status')) {
+      if (await store.record(changed)) {
         ledger.giving = new Map();
         for (const [i, [address, { request }]] of promised.entries()) {
           ledger.promised.delete(address);
@@ -251,81 +242,11 @@ export function allocator({ client, pools, clock, log, signal, lost }: Allocator
     throw new Unavailable('POOL_CONTENDED', `The pools of ${key} change all the time; is another operator at work?`);
   }
 
-  /** Makes what is missing, and tells all pools of the range what it is like now. False where someone else has written one of them meanwhile. */
-  async function ensurePools(
-    ledger: Ledger,
-    range: NetworkRange,
-    declarations: readonly PoolDeclaration[],
-  ): Promise<boolean> {
-    const { namespace } = ledger;
-    const missing = declarations.filter(({ name }) => !known.get(objectKey(name, namespace)));
-    const made = await Promise.all(missing.map((one) => make(one, namespace)));
-    const declared = specOfRange(range);
-    const outdated = newest('range', keyOfLedger(ledger)).filter(({ spec }) => !isSame(spec, declared));
-    const changed = outdated.map((pool) => withSpec(pool, { ...declared, range: pool.spec.range }));
-    return (await writeAll(changed)) && made.every(Boolean);
-  }
-
-  async function make({ name, spec }: PoolDeclaration, namespace: string): Promise<boolean> {
-    try {
-      known.wrote(await client.create(resource, { metadata: { name, namespace }, spec }, { namespace, signal }));
-      return true;
-    } catch (error) {
-      if (!isAlreadyExists(error)) throw error;
-      try {
-        known.wrote(await client.get(resource, name, { namespace, signal }));
-        return true;
-      } catch (gone) {
-        if (isNotFound(gone)) return false;
-        throw gone;
-      }
-    }
-  }
-
-  async function writeAll(changed: readonly IPPool[], subresource?: 'status'): Promise<boolean> {
-    const outcomes = await Promise.all(
-      changed.map(async (pool) => {
-        try {
-          const { namespace } = pool.metadata;
-          known.wrote(await client.update(resource, pool, { namespace, subresource, signal }));
-          return true;
-        } catch (error) {
-          await reread(pool, error);
-          return false;
-        }
-      }),
-    );
-    return outcomes.every(Boolean);
-  }
-
-  async function reread(pool: IPPool, error: unknown): Promise<void> {
-    if (isNotFound(error)) {
-      known.deleted(pool);
-      return;
-    }
-    if (!isStale(error)) throw error;
-    const { name = '', namespace } = pool.metadata;
-    try {
-      known.wrote(await client.get(resource, name, { namespace, signal }));
-    } catch (gone) {
-      if (!isNotFound(gone)) throw gone;
-      known.deleted(pool);
-    }
-  }
-
-  /** The pool that this address is in, unless the range is declared otherwise by now. None has what is reserved, as the gateway is: also a pod that had it goes without. */
-  function poolOf(namespace: string, range: NetworkRange, address: string): IPPool | undefined {
-    const declaration = poolFor(range, address);
-    const pool = declaration && known.get(objectKey(declaration.name, namespace));
-    if (!pool || !isSame(pool.spec, declaration.spec)) return undefined;
-    return numbersOf(pool.spec).isReserved(parseIp(address).value) ? undefined : pool;
-  }
-
   function heldBy(pod: ObjectKey): Held[] {
     const { name, namespace = '' } = parseObjectKey(pod);
-    const recorded = newest('namespace', namespace).flatMap((pool) =>
-      (byPod(pool).get(name) ?? []).map((entry) => ({ entry, range: pool.spec })),
-    );
+    const recorded = store
+      .inNamespace(namespace)
+      .flatMap((pool) => entriesFor(pool, name).map((entry) => ({ entry, range: pool.spec })));
     const promised = [...ledgers.values()]
       .filter((ledger) => ledger.namespace === namespace)
       .flatMap((ledger) => ledger.promised.entries().toArray())
@@ -339,8 +260,8 @@ export function allocator({ client, pools, clock, log, signal, lost }: Allocator
 
   function isRecorded(namespace: string, range: NetworkRange, request: PoolRequest): boolean {
     const { address = '', nodeName } = request;
-    const pool = poolOf(namespace, range, address);
-    const entry = pool && byAddress(pool).get(address);
+    const pool = store.holding(namespace, range, address);
+    const entry = pool && entryOf(pool, address);
     return (
       entry !== undefined && isOfSame(entry, request) && entry.nodeName === nodeName && entry.releasedAt === undefined
     );
@@ -350,7 +271,9 @@ export function allocator({ client, pools, clock, log, signal, lost }: Allocator
     const { address = '' } = request;
     const { network, cidr } = specOfRange(range);
     const ask = ledgers.get(rangeKey(namespace, network, cidr))?.promised.get(address);
-    return ask !== undefined && isOfSame(ask.request, request) && poolOf(namespace, range, address) !== undefined;
+    return (
+      ask !== undefined && isOfSame(ask.request, request) && store.holding(namespace, range, address) !== undefined
+    );
   }
 
   return {
@@ -376,7 +299,7 @@ export function allocator({ client, pools, clock, log, signal, lost }: Allocator
     },
     end() {
       for (const { endWait } of ledgers.values()) endWait?.();
-      known.end();
+      store.end();
     },
   };
 }
@@ -397,24 +320,6 @@ function declarationsFor(
   return [...new Map(all.map((one) => [one.name, one])).values()];
 }
 
-/** A pool is one object until it changes, and is then another. */
-const once = <T>(find: (pool: IPPool) => T): ((pool: IPPool) => T) => {
-  const found = new WeakMap<IPPool, T>();
-  return (pool) => {
-    const one = found.get(pool) ?? find(pool);
-    found.set(pool, one);
-    return one;
-  };
-};
-const entriesOf = ({ status }: IPPool): readonly IPAllocation[] => status?.allocations ?? [];
-const byAddress = once((pool) => new Map(entriesOf(pool).map((entry) => [entry.address, entry])));
-const byPod = once((pool) =>
-  Map.groupBy(
-    entriesOf(pool).filter(({ releasedAt }) => releasedAt === undefined),
-    ({ podName }) => podName,
-  ),
-);
-
 const requestsOf = (asks: readonly Ask[]): PoolRequest[] => asks.map(({ request }) => request);
 
 const isOfSame = (a: IPAllocation | PoolRequest, b: PoolRequest): boolean =>
@@ -426,18 +331,10 @@ const isSamePool = (a: IPPool, b: IPPool): boolean => a.metadata.name === b.meta
 const merge = (before: readonly IPPool[], ...changes: readonly (readonly IPPool[])[]): IPPool[] =>
   before.map((pool) => changes.flat().findLast((one) => isSamePool(one, pool)) ?? pool);
 
-const withSpec = (pool: IPPool, spec: IPPool['spec']): IPPool => ({ ...pool, spec });
-
 /** What is handed out of a range and not in its pools yet. */
 const unrecorded = ({ promised, giving }: Ledger): IPAllocation[] =>
   [...giving, ...promised.entries().map(([address, { request }]) => [address, request] as const)].map(
     ([address, { podName, podUid, interfaceKey }]) => ({ address, podName, podUid, interfaceKey }),
   );
 
-type Bounds = Pick<IPPool['spec'], 'gateway' | 'exclude'>;
-const isSame = (a: Bounds, b: Bounds): boolean => a.gateway === b.gateway && a.exclude.join() === b.exclude.join();
-
 const keyOfLedger = ({ namespace, network, cidr }: Ledger): string => rangeKey(namespace, network, cidr);
-
-const rangeOf = ({ metadata: { namespace = '' }, spec }: IPPool): string =>
-  rangeKey(namespace, spec.network, spec.cidr);

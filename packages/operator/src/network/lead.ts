@@ -200,7 +200,7 @@ export async function leadNetwork(options: NetworkOptions, signal: AbortSignal):
   /** First those that it chooses, which wait for it; then those that it has something in, or has changed the bridge of, also for another object. */
   const podsAround = (source: SourceObject): Iterable<ObjectName> => {
     const { namespace = '' } = source.metadata;
-    const turned = new Set(bridgesNamed(source).filter((bridge) => look.hasTurned(namespace, bridge)));
+    const turned = new Set(bridgesNamed(source).filter((bridge) => look.reviewBridge(namespace, bridge)));
     const others = look.sourcesIn(namespace).filter((one) => bridgesNamed(one).some((bridge) => turned.has(bridge)));
     const networks = [
       ...caches.podNetworks.by('holder', keyOfSource(source)),

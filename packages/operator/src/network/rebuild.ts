@@ -4,7 +4,7 @@
  * for itself: a namespace that is about to go takes no writes, and must not keep others waiting.
  */
 import { type PodNetwork, formatIp, parseCidr } from '@podloom/api';
-import type { NetworkRange, PoolRequest } from '@podloom/network';
+import { type NetworkRange, type PoolRequest, networkOf } from '@podloom/network';
 import { type Caches, rangeKey } from './caches.ts';
 import type { NetworkContext } from './context.ts';
 
@@ -38,18 +38,18 @@ export function rebuildPools({
 function addressesOf({ metadata, spec }: PodNetwork): Missing[] {
   const { namespace = '', name: podName = '' } = metadata;
   const { podUid, nodeName } = spec;
-  return spec.interfaces.flatMap(({ key: interfaceKey, addresses, bridge, name, namePrefix }) =>
-    addresses.map((text) => {
+  return spec.interfaces.flatMap((one) =>
+    one.addresses.map((text) => {
       const { family, first, prefixLength } = parseCidr(text);
       const cidr = `${formatIp({ family, value: first })}/${prefixLength}`;
-      const gateway = (bridge?.gateways ?? [])
-        .map((one) => one.split('/')[0] ?? '')
-        .find((one) => one.includes(':') === (family === 6));
-      const range = { network: bridge?.name ?? name ?? namePrefix ?? '', cidr, gateway: gateway ?? null };
+      const gateway = (one.bridge?.gateways ?? [])
+        .map((each) => each.split('/')[0] ?? '')
+        .find((each) => each.includes(':') === (family === 6));
+      const range = { network: networkOf(one), cidr, gateway: gateway ?? null };
       return {
         namespace,
         range,
-        request: { podName, podUid, interfaceKey, nodeName, address: text.split('/')[0] ?? '', hasIt: true },
+        request: { podName, podUid, interfaceKey: one.key, nodeName, address: text.split('/')[0] ?? '', hasIt: true },
       };
     }),
   );

@@ -2,8 +2,9 @@
  * Giving addresses back. Each cache is behind the server by its own little while, and a leader before us may have done what ours have not heard of.
  * To hand out late costs nothing and to take back wrongly costs a pod its address, so the server itself is asked before anything is taken back.
  */
-import { type PodInterface, type PodNetwork, type PodNetworkSpec, podNetworkKind } from '@podloom/api';
+import { type PodNetwork, type PodNetworkSpec, podNetworkKind } from '@podloom/api';
 import { type ObjectKey, type Pod, parseObjectKey, pods, unlessGone } from '@podloom/kube';
+import { networkOf } from '@podloom/network';
 import type { Held, Leaves } from './allocator.ts';
 import type { NetworkContext } from './context.ts';
 import { isObserved } from './pod-network.ts';
@@ -73,9 +74,6 @@ const isInSpec = (held: Held, { interfaces }: PodNetworkSpec): boolean =>
       networkOf(one) === held.range.network &&
       one.addresses.includes(textOf(held)),
   );
-
-const networkOf = ({ bridge, name, namePrefix }: PodInterface): string | undefined =>
-  bridge?.name ?? name ?? namePrefix;
 
 const isInUse = (held: Held, network: PodNetwork | undefined): boolean =>
   network !== undefined &&

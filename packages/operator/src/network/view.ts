@@ -48,8 +48,8 @@ export interface View {
   /** The pods that the object asks for something in. */
   chosenBy(source: SourceObject): Pod[];
   deviceOf(namespace: string, bridge: string): string | undefined;
-  /** Whether the bridge, or who cannot have it as wished, is otherwise than when this was last asked. If not, nothing has changed for the pods on it. */
-  hasTurned(namespace: string, bridge: string): boolean;
+  /** Looks at the bridge anew: true if it, or who cannot have it as wished, is otherwise than at the look before. If not, nothing has changed for the pods on it. */
+  reviewBridge(namespace: string, bridge: string): boolean;
   limits(namespace: string): Limits;
   /** The namespaces in which a network is declared that overlaps one of the ranges. */
   namespacesWithin(ranges: readonly string[]): string[];
@@ -73,8 +73,8 @@ export function view(caches: Caches, reservedCidrs: readonly string[]): View {
   let reserved: string[] | undefined;
   /** By namespace. */
   const sources = new Map<string, Sources>();
-  /** By bridge, as text. */
-  const told = new Map<string, string>();
+  /** By bridge, as text: what the last look found. */
+  const reviewed = new Map<string, string>();
   const undo = [
     ...[...caches.sources.values()].map((cache) =>
       cache.subscribe(({ old, now }) => {
@@ -168,14 +168,14 @@ export function view(caches: Caches, reservedCidrs: readonly string[]): View {
       return caches.pods.by('namespace', source.metadata.namespace ?? '').filter((pod) => choosesPod(source, pod));
     },
     deviceOf: (namespace, bridge) => currentDevices().get(namingKey(namespace, bridge)),
-    hasTurned(namespace, bridge) {
+    reviewBridge(namespace, bridge) {
       const key = namingKey(namespace, bridge);
       const here = sourcesOf(namespace);
       const settings = bridgeSettings(namespace, here).get(bridge);
       const now = settings && JSON.stringify([settings, currentDevices().get(key), bridgeConflicts(namespace, here)]);
-      const before = told.get(key);
-      if (now === undefined) told.delete(key);
-      else told.set(key, now);
+      const before = reviewed.get(key);
+      if (now === undefined) reviewed.delete(key);
+      else reviewed.set(key, now);
       return now !== before;
     },
     compose(pod) {
