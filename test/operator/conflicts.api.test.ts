@@ -18,7 +18,7 @@ describe('two objects that want the same', () => {
     await w.operator();
     await w.agent();
     await w.config('older', [{ name: 'net0', master: 'br0', cidr: '10.80.0.0/24' }]);
-    // Ages are whole seconds; within one second the uid decides.
+    // Ages are whole seconds; within one second kind and name decide.
     const madeMs = Date.parse((await w.getConfig('older'))?.metadata.creationTimestamp ?? '');
     await eventually(() => expect(Date.now()).toBeGreaterThan(madeMs + 1_000));
     await config(w, 'younger', { additionalNetworks: [{ networkName: 'net0', master: 'br9', cidr: '10.89.0.0/24' }] });

@@ -207,6 +207,12 @@ describe.skipIf(!isPrivate)('while pods run', () => {
     expect(await scene.links('one')).toMatchObject([{ addresses: ['172.30.8.2/30'] }]);
     expect(await scene.links('two')).toEqual([]);
     expect(await scene.kube('get', 'ippools')).toMatch(/172\.30\.8\.0\/30 .* 1 +0 /);
+    // Whoever looks at the pod finds it, too.
+    await eventually(async () => {
+      expect(await scene.kube('get', 'podnetworks')).toMatch(/^two .* False +Exhausted /m);
+      const { stdout } = await world.podloom(['show', 'two', '--namespace', scene.namespace]);
+      expect(stdout).toMatch(/\[Waiting\] Exhausted: .*\n.*from PodConfig small/);
+    });
 
     await scene.apply(podConfig('small', { ...attachment, cidr: '172.30.8.0/29' }));
     await scene.ready('podconfig/small');
@@ -216,5 +222,36 @@ describe.skipIf(!isPrivate)('while pods run', () => {
     expect(await scene.lives()).toEqual(lives);
     await scene.kube('delete', 'podconfig', 'small', '--timeout=300s');
     await scene.clean();
+  });
+
+  it('a gateway that the node reaches elsewhere is not taken from there', async () => {
+    const [first, second] = [await world.scene('first'), await world.scene('second')];
+    const attachment = { name: 'g0', master: 'gbr0', cidr: '172.30.9.0/24' };
+    for (const scene of [first, second]) await scene.start(pod('one', { podconfig: 'same' }));
+    const lives = await second.lives();
+    await first.apply(podConfig('same', attachment));
+    await first.ready('podconfig/same');
+    await first.reaches('one', '172.30.9.1');
+
+    await second.apply(podConfig('same', attachment));
+    await eventually(async () =>
+      expect(await second.condition('podconfig/same', 'Ready')).toMatchObject({
+        status: 'False',
+        reason: 'GatewayTaken',
+        message: expect.stringContaining('172.30.9.1') as string,
+      }),
+    );
+    expect(await second.kube('get', 'podnetworks')).toMatch(/^one .* False +GatewayTaken /m);
+    expect(await second.links('one')).toEqual([]);
+    await first.reaches('one', '172.30.9.1');
+
+    await second.apply(podConfig('same', { ...attachment, gateway: 'None' }));
+    await second.ready('podconfig/same');
+    expect(await second.links('one')).toMatchObject([{ addresses: [expect.stringMatching(/^172\.30\.9\.\d+\/24$/)] }]);
+    await first.reaches('one', '172.30.9.1');
+    expect(await second.lives()).toEqual(lives);
+    for (const scene of [second, first]) await scene.kube('delete', 'podconfig', 'same', '--timeout=300s');
+    await second.clean();
+    await first.clean();
   });
 });

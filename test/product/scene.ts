@@ -42,7 +42,7 @@ export interface Scene {
   /** Returns when the object says that it is as declared, in its present generation. */
   ready(object: string): Promise<Source>;
   condition(object: string, type: string): Promise<Condition | undefined>;
-  /** Returns when whatever is made from now on is younger than the object. Ages are whole seconds; within one the uid decides. */
+  /** Returns when whatever is made from now on is younger than the object. Ages are whole seconds; within one kind and name decide. */
   older(object: string): Promise<void>;
   network(pod: string): Promise<PodNetwork>;
   /** What must stay: uid and restarts of every pod. */
