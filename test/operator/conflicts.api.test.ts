@@ -1,5 +1,5 @@
 /** What two objects cannot both have, and what a namespace may not have. */
-import { networkGrantKind, podNetworkConfigKind, primaryNetworkKind } from '@podloom/api';
+import { type Condition, bridgeKind, networkGrantKind, podNetworkConfigKind, primaryNetworkKind } from '@podloom/api';
 import { deployments, nodes, serviceCidrs } from '@podloom/kube';
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../setup/eventually.ts';
@@ -8,6 +8,12 @@ import { type World, eventsOf, jumpingClock, world } from './world.ts';
 const config = async ({ client, namespace }: World, name: string, spec: object): Promise<void> => {
   const object = { metadata: { name, namespace }, spec } as never;
   await client.create(podNetworkConfigKind.resource, object, { namespace });
+};
+
+/** A status that was just written has its object looked at once more: what is told after that has another cause. */
+const settled = async ({ conditions = [] }: { conditions?: Condition[] | undefined } = {}): Promise<void> => {
+  const toldMs = Math.max(...conditions.map(({ lastTransitionTime }) => Date.parse(lastTransitionTime)));
+  await eventually(() => expect(Date.now()).toBeGreaterThan(toldMs + 2_000));
 };
 
 const linksOf = async (w: World) => (await w.networks()).flatMap(({ spec }) => spec.interfaces);
@@ -84,6 +90,52 @@ describe('an object that loses one thing and wins another', () => {
     await w.relabel('a', { podNetworkConfig: null });
     await client.delete(primaryNetworkKind.resource, 'prim', { namespace });
     await eventually(async () => expect(await eventsOf(client, namespace, 'a')).toContain('Detached'));
+  });
+});
+
+describe('a bridge that two objects want otherwise', () => {
+  it('is lost by the younger, without any pod, until the older goes', async () => {
+    const w = await world();
+    await w.operator();
+    await w.agent();
+    await w.config('a', [{ name: 'pc0', master: 'br0', cidr: '10.87.0.0/24' }]);
+    await w.pod('a', { podconfig: 'a' });
+    await eventually(async () => expect((await w.getConfig('a'))?.status?.phase).toBe('configured'));
+    await settled((await w.getConfig('a'))?.status);
+    const conflict = { type: 'Conflict', status: 'True', reason: 'BridgeConflict' };
+    await w.config('b', [{ name: 'pc0', master: 'br0', cidr: '10.88.0.0/24' }]);
+    await eventually(async () => {
+      expect((await w.getConfig('b'))?.status?.conditions).toMatchObject([{ reason: 'BridgeConflict' }, conflict]);
+      expect((await w.getConfig('a'))?.status?.conditions).toMatchObject([{ status: 'True' }, conflict]);
+    });
+    await settled((await w.getConfig('b'))?.status);
+    await w.removeConfig('a');
+    await eventually(async () => {
+      expect((await w.getConfig('b'))?.status?.conditions).toMatchObject([{ type: 'Ready', reason: 'NoPods' }]);
+    });
+  });
+
+  it('is shown by both Bridges, and by none when one asks for another', async () => {
+    const w = await world();
+    const { client, namespace } = w;
+    await w.operator();
+    const bridge = (name: string, spec: object) =>
+      client.apply(bridgeKind.resource, { metadata: { name, namespace }, spec }, { fieldManager: 'tenant', namespace });
+    const get = (name: string) => client.get(bridgeKind.resource, name, { namespace });
+    const conflictsOf = async (name: string): Promise<string[]> => {
+      const { status } = await get(name);
+      return (status?.conditions ?? []).filter(({ type }) => type === 'Conflict').map(({ reason }) => reason);
+    };
+    await bridge('a', { name: 'br0', cidr: '10.87.0.0/24' });
+    await eventually(async () => expect((await get('a')).status?.phase).toBe('configured'));
+    await settled((await get('a')).status);
+    await bridge('b', { name: 'br0', cidr: '10.88.0.0/24' });
+    await eventually(async () => {
+      expect([await conflictsOf('a'), await conflictsOf('b')]).toEqual([['BridgeConflict'], ['BridgeConflict']]);
+    });
+    await settled((await get('b')).status);
+    await bridge('a', { name: 'br1', cidr: '10.87.0.0/24' });
+    await eventually(async () => expect([await conflictsOf('a'), await conflictsOf('b')]).toEqual([[], []]));
   });
 });
 

@@ -202,6 +202,8 @@ export async function leadNetwork(options: NetworkOptions, signal: AbortSignal):
     const { namespace = '' } = source.metadata;
     const turned = new Set(bridgesNamed(source).filter((bridge) => look.reviewBridge(namespace, bridge)));
     const others = look.sourcesIn(namespace).filter((one) => bridgesNamed(one).some((bridge) => turned.has(bridge)));
+    // Whose the bridge is concerns them without any pod, too.
+    for (const one of others) reportSoon(keyOfSource(one));
     const networks = [
       ...caches.podNetworks.by('holder', keyOfSource(source)),
       ...[...turned].flatMap((bridge) => caches.podNetworks.by('bridge', namingKey(namespace, bridge))),
