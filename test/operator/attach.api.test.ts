@@ -1,9 +1,9 @@
 /** From an object and a pod to a PodNetwork with addresses, and back to the object's status. */
 import { additionalNetworkKind, podConfigKind } from '@podloom/api';
 import { coreEvents } from '@podloom/kube';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { eventually } from '../setup/eventually.ts';
-import { eventsOf, world } from './world.ts';
+import { eventsOf, seeingWrites, world } from './world.ts';
 
 const sample = [
   { name: 'pc0', linkType: 'veth', master: 'pcbr0', parent: 'pc0', cidr: '192.168.100.0/24' },
@@ -55,6 +55,31 @@ describe('a PodConfig', () => {
     });
     const { items } = await client.list(coreEvents, { namespace, fieldSelector: 'involvedObject.name=early' });
     expect(items.map(({ count }) => count)).toEqual([1]);
+  });
+
+  it('is not configured before its PodNetworks say what it asks for now', async () => {
+    const w = await world();
+    const held = Promise.withResolvers<void>();
+    onTestFinished(() => held.resolve());
+    await w.operator({
+      wrap: (client) =>
+        seeingWrites(client, (verb, plural) =>
+          `${verb} ${plural}` === 'update podnetworks' ? held.promise : undefined,
+        ),
+    });
+    await w.agent();
+    await w.config('c', sample.slice(0, 1));
+    await w.pod('a', { podconfig: 'c' });
+    await eventually(async () => expect((await w.getConfig('c'))?.status?.phase).toBe('configured'));
+    await w.config('c', [{ ...sample[0], mtu: 1400 }]);
+    await eventually(async () => expect((await w.getConfig('c'))?.status?.observedGeneration).toBe(2));
+    expect((await w.getConfig('c'))?.status).toMatchObject({
+      phase: 'configuring',
+      conditions: [{ type: 'Ready', status: 'False', reason: 'Configuring', observedGeneration: 2 }],
+    });
+    held.resolve();
+    await eventually(async () => expect((await w.getConfig('c'))?.status?.phase).toBe('configured'));
+    expect((await w.networkOf('a'))?.spec.interfaces).toMatchObject([{ mtuBytes: 1400 }]);
   });
 
   it('shows what the API server will not have, and goes on when it will', async () => {

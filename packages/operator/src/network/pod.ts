@@ -52,7 +52,7 @@ import {
 import { livingUid, releaseForGone, releaseUnneeded } from './release.ts';
 import { keyOfSource } from './sources.ts';
 import type { PodComposition } from './view.ts';
-import type { Problem } from './verdicts.ts';
+import { type Problem, editionOf } from './verdicts.ts';
 
 const resource = podNetworkKind.resource;
 
@@ -89,7 +89,7 @@ export async function reconcilePod(pod: Pod, context: NetworkContext, { signal }
     return done;
   }
 
-  const seen = new Map(context.view.choosing(pod).map((one) => [keyOfSource(one), one.metadata.generation]));
+  const seen = new Map(context.view.choosing(pod).map((one) => [keyOfSource(one), editionOf(one)]));
   const composed = forPod(pod, network, context.view.compose(pod));
   using _ = context.uses(composed.sources);
   const judge = (spec: PodNetworkSpec, found: readonly Problem[]): void => {

@@ -3,7 +3,7 @@
  * twice. Extra conditions exist only while they hold.
  */
 import type { Condition, PodNetwork } from '@podloom/api';
-import { type NewCondition, setCondition } from '@podloom/kube';
+import { type NewCondition, isSameJson, setCondition } from '@podloom/kube';
 import { type ComposeConflict, type ObjectRef, configLine, primaryLine } from '@podloom/network';
 import { isAttached, isObserved, isPrimaryApplied } from './pod-network.ts';
 import { type SourceObject, isBridge, isPodConfig, isPodNetworkConfig } from './sources.ts';
@@ -121,7 +121,11 @@ function stateIn({ name, isEnding, verdict, network }: PodState, source: SourceO
   return {
     name,
     isEnding,
-    isDone: attached.length === keys.length && primaryDone && (!network || isObserved(network)),
+    // The verdict is there before its PodNetwork is written; until then the agent's word is about what was asked for before.
+    isDone:
+      attached.length === keys.length &&
+      primaryDone &&
+      (!network || (isObserved(network) && isSameJson(network.spec, verdict.spec))),
     lines: [...attached.map(configLine), ...(hasPrimary && primaryDone ? linesOfPrimary(network) : [])],
     problems: verdict.problems.filter(({ ref }) => isRef(ref, source)),
   };

@@ -10,7 +10,7 @@ import { bridgesOf, holders, isObserved } from './pod-network.ts';
 import { isServed } from './pod.ts';
 import { type Sample, reconcileSample } from './sample.ts';
 import { type PodState, type Report, isRef, removalReport, reportOf } from './source-status.ts';
-import type { Problem } from './verdicts.ts';
+import { type Problem, editionOf } from './verdicts.ts';
 import {
   type SourceKey,
   type SourceObject,
@@ -118,7 +118,7 @@ function podsOf(source: SourceObject, context: NetworkContext): PodState[] | und
     if (!isServed(pod, network)) continue;
     if (!network && (isBridge(source) || !caches.nodes.get(pod.spec?.nodeName ?? ''))) continue;
     const verdict = context.verdictOf(pod);
-    const isCurrent = isBridge(source) || verdict?.seen.get(keyOfSource(source)) === source.metadata.generation;
+    const isCurrent = isBridge(source) || verdict?.seen.get(keyOfSource(source)) === editionOf(source);
     if (verdict?.podUid !== uid || !verdict || !isCurrent) return undefined;
     states.push({ name, isEnding: deletionTimestamp !== undefined, verdict, network });
   }

@@ -2,7 +2,7 @@
  * What the last look at each pod found: what it is to have, and what it cannot have and why. Made anew from the objects whenever a pod is looked at, so a
  * restart loses nothing; a source whose pods were not all looked at yet waits with its status instead of writing half of it.
  */
-import type { PodNetworkSpec } from '@podloom/api';
+import type { KubeObject, PodNetworkSpec } from '@podloom/api';
 import type { ObjectRef } from '@podloom/network';
 import type { SourceKey } from './sources.ts';
 import type { PodComposition } from './view.ts';
@@ -18,8 +18,11 @@ export interface Verdict {
   readonly composed: PodComposition;
   /** What its PodNetwork is to say. */
   readonly spec: PodNetworkSpec;
-  /** The objects that choose the pod, with the generation of each that was looked at. */
-  readonly seen: ReadonlyMap<SourceKey, number | undefined>;
+  /** The objects that choose the pod, with the edition of each that was looked at. */
+  readonly seen: ReadonlyMap<SourceKey, string>;
   /** What keeps an object from having in this pod what it asks for; conflicts are in `composed`. */
   readonly problems: readonly Problem[];
 }
+
+/** Which object, and what it asked for: one that was made again under the same name counts its generations from the start. */
+export const editionOf = ({ metadata }: KubeObject): string => `${metadata.uid} ${metadata.generation}`;
