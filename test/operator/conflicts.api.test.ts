@@ -3,7 +3,7 @@ import { type Condition, bridgeKind, networkGrantKind, podNetworkConfigKind, pri
 import { deployments, nodes, serviceCidrs } from '@podloom/kube';
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../setup/eventually.ts';
-import { type World, eventsOf, jumpingClock, world } from './world.ts';
+import { type World, eventsOf, jumpingClock, quota, removeQuota, world } from './world.ts';
 
 const config = async ({ client, namespace }: World, name: string, spec: object): Promise<void> => {
   const object = { metadata: { name, namespace }, spec } as never;
@@ -284,6 +284,35 @@ describe('the sample Deployment', () => {
     await eventually(async () => expect((await w.getConfig('c'))?.status?.phase).toBe('configured'));
     await w.config('c', links, { sampleDeployment: { create: false, name: 'demo' } });
     await eventually(async () => expect((await client.list(deployments, { namespace })).items).toEqual([]));
+  });
+
+  it('that the server will not have is shown, and made when it will', async () => {
+    const w = await world();
+    const { client, namespace } = w;
+    await quota(client, namespace, 'deployments.apps');
+    const labels = { app: 'other' };
+    const template = { metadata: { labels }, spec: { containers: [{ name: 'x', image: 'x' }] } };
+    const other = { metadata: { name: 'other', namespace }, spec: { selector: { matchLabels: labels }, template } };
+    await eventually(async () => {
+      await expect(client.create(deployments, other, { namespace, dryRun: true })).rejects.toThrow('exceeded quota');
+    });
+    const clock = jumpingClock();
+    await w.operator({ clock });
+    await w.config('c', [], { sampleDeployment: { create: true, name: 'demo' } });
+    await eventually(async () => {
+      expect((await w.getConfig('c'))?.status?.conditions?.[0]).toMatchObject({
+        status: 'False',
+        reason: 'SampleRefused',
+        message: expect.stringContaining('exceeded quota: none'),
+      });
+    });
+    await removeQuota(client, namespace);
+    await eventually(async () => void (await client.create(deployments, other, { namespace, dryRun: true })));
+    clock.jump(30_000);
+    await eventually(async () => void (await client.get(deployments, 'demo', { namespace })));
+    await eventually(async () => {
+      expect((await w.getConfig('c'))?.status?.conditions?.[0]).toMatchObject({ reason: 'WaitingForPods' });
+    });
   });
 
   it('leaves a Deployment alone that is not its own', async () => {

@@ -254,7 +254,7 @@ function problemsOf(
 const refused = 'ApiRefused';
 
 /** The API server will not have what we write: too much for one object, over a quota. Nobody would see it in our log. */
-const isRefusal = (error: unknown): error is PodloomError =>
+export const isRefusal = (error: unknown): error is PodloomError =>
   isForbidden(error) || (isApiError(error) && error.retry === 'whenChanged' && !isAlreadyExists(error));
 
 const refusalsFor = ({ sources }: PodComposition, { message }: PodloomError): Problem[] =>

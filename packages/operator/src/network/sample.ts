@@ -2,6 +2,7 @@
 import { type PodConfig, podConfigLabel } from '@podloom/api';
 import { type Deployment, applyObject, deployments, isAlreadyExists, ownerReference, unlessGone } from '@podloom/kube';
 import { type NetworkContext, fieldManager } from './context.ts';
+import { isRefusal } from './pod.ts';
 import type { Problem } from './verdicts.ts';
 
 export interface Sample {
@@ -31,21 +32,25 @@ export async function reconcileSample(
   }
   if (!wanted) return { problems: [] };
   const mine = owned.find(({ metadata }) => metadata.name === name);
-  if (mine) {
-    const image = mine.spec?.template.spec?.containers[0]?.image;
-    if (image === sampleImage && mine.spec?.replicas === wanted.spec?.replicas)
-      return { deployment: mine, problems: [] };
-    return { deployment: await applyObject(client, deployments, wanted, { fieldManager, signal }), problems: [] };
-  }
+  const image = mine?.spec?.template.spec?.containers[0]?.image;
+  if (image === sampleImage && mine?.spec?.replicas === wanted.spec?.replicas)
+    return { deployment: mine, problems: [] };
+  const namespace = config.metadata.namespace;
+  const ref = { apiVersion: config.apiVersion, kind: config.kind, name: config.metadata.name ?? '' };
   try {
-    const namespace = config.metadata.namespace;
-    return { deployment: await client.create(deployments, wanted, { namespace, fieldManager, signal }), problems: [] };
+    const deployment = mine
+      ? await applyObject(client, deployments, wanted, { fieldManager, signal })
+      : await client.create(deployments, wanted, { namespace, fieldManager, signal });
+    return { deployment, problems: [] };
   } catch (error) {
+    if (isRefusal(error)) {
+      const message = `The sample Deployment ${name} cannot be made: ${error.message}`;
+      return { deployment: mine, problems: [{ ref, reason: 'SampleRefused', message }] };
+    }
     if (!isAlreadyExists(error)) throw error;
-    const there = await client.get(deployments, name ?? '', { namespace: config.metadata.namespace, signal });
+    const there = await client.get(deployments, name ?? '', { namespace, signal });
     if (there.metadata.ownerReferences?.some(({ uid }) => uid === config.metadata.uid))
       return { deployment: there, problems: [] };
-    const ref = { apiVersion: config.apiVersion, kind: config.kind, name: config.metadata.name ?? '' };
     const message = `There is another Deployment ${name}, which is not touched; choose another name for the sample`;
     return { problems: [{ ref, reason: 'SampleNameTaken', message }] };
   }

@@ -78,7 +78,7 @@ export async function reconcileSource(
     if (!source.status?.conditions?.some((one) => one.reason === reason))
       context.events.warning(source, reason, message);
   }
-  // The Deployment of that name is someone else's, and nothing tells of it.
+  // The Deployment of that name is someone else's, or the server would not have ours, and nothing tells when that is over.
   return outcome === 'done' && sample.problems.length > 0 ? { retryAfterMs: sampleRetryMs } : outcome;
 }
 
