@@ -1,9 +1,9 @@
 /** From an object and a pod to a PodNetwork with addresses, and back to the object's status. */
-import { additionalNetworkKind, podConfigKind } from '@podloom/api';
+import { additionalNetworkKind, podConfigKind, podNetworkKind } from '@podloom/api';
 import { coreEvents } from '@podloom/kube';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { eventually } from '../setup/eventually.ts';
-import { eventsOf, seeingWrites, world } from './world.ts';
+import { eventsOf, quota, removeQuota, seeingWrites, world } from './world.ts';
 
 const sample = [
   { name: 'pc0', linkType: 'veth', master: 'pcbr0', parent: 'pc0', cidr: '192.168.100.0/24' },
@@ -84,6 +84,29 @@ describe('a PodConfig', () => {
 
   it('shows what the API server will not have, and goes on when it will', async () => {
     const { client, namespace, ...w } = await world();
+    await quota(client, namespace, 'podnetworks.podnetwork.opdev.io');
+    const spec = { podUid: 'u', nodeName: 'n', interfaces: [] };
+    const draft = { metadata: { name: 'other', namespace }, spec };
+    const tryOne = () => client.create(podNetworkKind.resource, draft, { namespace, dryRun: true });
+    await eventually(async () => await expect(tryOne()).rejects.toThrow('exceeded quota'));
+    await w.operator();
+    await w.agent();
+    await w.config('c', sample);
+    await w.pod('a', { podconfig: 'c' });
+    await eventually(async () => {
+      expect((await w.getConfig('c'))?.status?.conditions?.[0]).toMatchObject({
+        status: 'False',
+        reason: 'ApiRefused',
+        message: expect.stringContaining('exceeded quota'),
+      });
+      expect(await eventsOf(client, namespace, 'c')).toContain('ApiRefused');
+    });
+    await removeQuota(client, namespace);
+    await eventually(async () => expect((await w.getConfig('c'))?.status?.phase).toBe('configured'));
+  });
+
+  it('gets what fits into a PodNetwork, and the youngest who does not fit is told', async () => {
+    const { client, namespace, ...w } = await world();
     await w.operator();
     await w.agent();
     // A PodNetwork has room for 64 interfaces.
@@ -95,14 +118,13 @@ describe('a PodConfig', () => {
     }
     await w.pod('a', { podconfig: 'many' });
     await eventually(async () => {
-      expect((await w.getConfig('many'))?.status?.conditions?.[0]).toMatchObject({
-        status: 'False',
-        reason: 'ApiRefused',
-        message: expect.stringContaining('spec.interfaces'),
+      expect((await w.networkOf('a'))?.spec).toMatchObject({
+        interfaces: { length: 64 },
+        waiting: [{ reason: 'InterfaceConflict', message: expect.stringContaining('64 interfaces') }],
       });
-      expect(await eventsOf(client, namespace, 'many')).toContain('ApiRefused');
     });
-    await client.delete(additionalNetworkKind.resource, 'n64', { namespace });
+    await client.delete(additionalNetworkKind.resource, 'n40', { namespace });
+    await eventually(async () => expect((await w.networkOf('a'))?.spec.waiting).toBeUndefined());
     await eventually(async () => expect((await w.getConfig('many'))?.status?.phase).toBe('configured'));
     expect((await w.networkOf('a'))?.spec.interfaces).toHaveLength(64);
   });

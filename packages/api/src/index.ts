@@ -22,7 +22,7 @@ export { networkGrantKind } from './kinds/networkgrant.ts';
 export type { NetworkGrant, NetworkGrantSpec, NetworkGrantStatus } from './kinds/networkgrant.ts';
 export { podConfigFinalizer, podConfigKind, podConfigLabel } from './kinds/podconfig.ts';
 export type { NetworkAttachment, PodConfig, PodConfigSpec, PodConfigStatus } from './kinds/podconfig.ts';
-export { nodeLabel, podNetworkKind } from './kinds/podnetwork.ts';
+export { nodeLabel, podNetworkKind, podNetworkRoom } from './kinds/podnetwork.ts';
 export type {
   PodInterface,
   PodInterfaceStatus,
@@ -47,7 +47,7 @@ export type {
   OwnerReference,
   Resource,
 } from './meta.ts';
-export { linkTypes } from './schema/fields.ts';
+export { linkTypes, mostListed } from './schema/fields.ts';
 export type { LinkType } from './schema/fields.ts';
 export { cidrContains, formatIp, isCidr, isIp, parseCidr, parseIp } from './schema/ip.ts';
 export type { Cidr, IpAddress } from './schema/ip.ts';

@@ -9,6 +9,7 @@ import {
   deviceName,
   interfaceAddress,
   listMap,
+  mostListed,
   networkMtu,
   observedGeneration,
   phase,
@@ -47,7 +48,7 @@ const status = z
         })
         .describe('The bridge on one node.'),
       ['nodeName'],
-      5000,
+      mostListed,
     )
       .describe('The nodes that have the bridge now.')
       .optional(),

@@ -9,6 +9,7 @@ import {
   deviceName,
   linkName,
   listMap,
+  mostListed,
   objectName,
   observedGeneration,
   phase,
@@ -82,8 +83,8 @@ const status = z
           })
           .describe('One pod.'),
       )
-      .max(5000)
-      .describe('What each selected pod has.')
+      .max(mostListed)
+      .describe('What each selected pod has, as far as there is room.')
       .optional(),
     observedGeneration: observedGeneration.optional(),
     conditions: conditions.optional(),

@@ -13,6 +13,7 @@ import {
   linkType,
   listMap,
   macAddress,
+  mostSysctls,
   mtu,
   observedGeneration,
   readyColumn,
@@ -22,6 +23,15 @@ import {
   time,
 } from '../schema/fields.ts';
 import { onlyTheServerKnows, ruled } from '../schema/rule.ts';
+
+/** How much of each a PodNetwork has room for: who composes one must know. */
+export const podNetworkRoom = {
+  interfaces: 64,
+  waiting: 64,
+  primarySources: 32,
+  sysctls: mostSysctls,
+  routes: 64,
+} as const;
 
 const interfaceKey = (description: string) => z.string().min(1).max(320).regex(/^\S+$/).describe(description);
 
@@ -38,7 +48,7 @@ const source = (description: string) =>
 const addresses = (description: string) =>
   z.array(interfaceAddress('Address with its prefix length, such as 192.168.100.2/24.')).max(32).describe(description);
 
-const routes = (description: string) => z.array(route('One route.')).max(64).describe(description);
+const routes = (description: string) => z.array(route('One route.')).max(podNetworkRoom.routes).describe(description);
 
 const bridge = z
   .object({
@@ -92,7 +102,7 @@ const primary = z
     routes: routes('Routes in the pod over the primary link, besides those of the CNI plugin.').optional(),
     sources: z
       .array(source('An object that asked for a change.'))
-      .max(32)
+      .max(podNetworkRoom.primarySources)
       .describe('The objects that asked for changes.'),
   })
   .describe("Changes to the pod's primary link, which the cluster's CNI plugin made and keeps.");
@@ -105,7 +115,7 @@ const spec = ruled(
       .max(64)
       .describe('The metadata.uid of the pod. A pod that comes back under the same name gets a new PodNetwork.'),
     nodeName: z.string().min(1).max(253).describe('Node that the pod runs on, whose agent carries this out.'),
-    interfaces: listMap(podInterface, ['key'], 64)
+    interfaces: listMap(podInterface, ['key'], podNetworkRoom.interfaces)
       .default([])
       .describe('Interfaces that the pod is to have besides those of the CNI plugin.'),
     primary: primary.optional(),
@@ -119,7 +129,7 @@ const spec = ruled(
           })
           .describe('One wish that cannot be met as things are.'),
       )
-      .max(64)
+      .max(podNetworkRoom.waiting)
       .describe('What objects ask for and the pod cannot have: it waits for an address, or another object has it.')
       .optional(),
   }),

@@ -8,6 +8,7 @@ import {
   configList,
   linkName,
   listMap,
+  mostListed,
   mtu,
   observedGeneration,
   phase,
@@ -66,8 +67,8 @@ const status = z
           })
           .describe('One pod.'),
       )
-      .max(5000)
-      .describe('What each selected pod has.')
+      .max(mostListed)
+      .describe('What each selected pod has, as far as there is room.')
       .optional(),
     observedGeneration: observedGeneration.optional(),
     conditions: conditions.optional(),

@@ -190,12 +190,14 @@ export const route = (description: string) =>
     },
   ).describe(description);
 
+export const mostSysctls = 32;
+
 /** Only names that one interface owns: a tenant must not reach the sysctls of the node or of other links. */
 export const sysctls = (
   description: string,
   value = text(64, 'Value, as it would be written to the file below /proc/sys.'),
 ) =>
-  ruled(z.record(z.string(), value).meta({ maxProperties: 32 }), {
+  ruled(z.record(z.string(), value).meta({ maxProperties: mostSysctls }), {
     cel: `self.all(name, name.matches('^net[.]ipv[46][.](conf|neigh)[.][a-z0-9_]{1,64}$'))`,
     holds: (value) => Object.keys(value).every((name) => /^net\.ipv[46]\.(conf|neigh)\.[a-z0-9_]{1,64}$/.test(name)),
     message:
@@ -239,6 +241,9 @@ export const phase = z
   .describe(
     'How far it is. unset: not looked at yet. configuring: some pod is not as declared. configured: all selected pods are as declared.',
   );
+
+/** Entries of a list in a status that grows with the cluster: an object of so many is about as large as the API server takes one. */
+export const mostListed = 5000;
 
 export const configList = z
   .array(

@@ -11,6 +11,7 @@ import {
   podConfigKind,
   podNetworkConfigKind,
   podNetworkKind,
+  podNetworkRoom,
   primaryNetworkKind,
 } from '@podloom/api';
 import * as fc from 'fast-check';
@@ -54,6 +55,9 @@ const bridge = (name: string, age: number, spec: object): Bridge => object(bridg
 const grant = { apiVersion: networkGrantKind.apiVersion, kind: networkGrantKind.kind, metadata: { name: 'g' } };
 const pc0 = { name: 'pc0', linkType: 'veth', master: 'pcbr0', parent: 'pc0', cidr: '192.168.100.0/24' };
 const pc1 = { name: 'pc1', linkType: 'veth', master: 'pcbr1', parent: 'pc1', cidr: '192.168.99.0/24' };
+
+const numbered = <T>(count: number, one: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => one(i));
+const room = podNetworkRoom;
 
 describe('composePod', () => {
   it('makes of the sample PodConfig two interfaces on their bridges, each asking for an address', () => {
@@ -282,6 +286,48 @@ describe('composePod', () => {
     expect(composed.conflicts).toMatchObject([
       { reason: 'PrimaryConflict', loser: { name: 'rival' }, winner: { name: 'b' } },
     ]);
+  });
+
+  it.each([
+    [
+      'interfaces',
+      room.interfaces,
+      { additionalNetworks: numbered(room.interfaces + 1, (i) => additional(`n${i}`, 99 - i, { name: `net${i}` })) },
+    ],
+    [
+      'objects',
+      room.primarySources,
+      { primaryNetworks: numbered(room.primarySources + 1, (i) => primary(`n${i}`, 99 - i, { mtuBytes: 1400 })) },
+    ],
+    [
+      'settings',
+      room.sysctls,
+      {
+        primaryNetworks: numbered(2, (i) =>
+          primary(`n${i}`, 99 - i, {
+            sysctls: Object.fromEntries(numbered(room.sysctls / 2 + 1, (j) => [`net.ipv4.conf.s${i}_${j}`, '1'])),
+          }),
+        ),
+      },
+    ],
+    [
+      'routes',
+      room.routes,
+      {
+        primaryNetworks: numbered(3, (i) =>
+          primary(`n${i}`, 99 - i, {
+            routes: numbered(i < 2 ? room.routes / 2 : 1, (j) => ({ to: `10.${i}.${j}.0/24` })),
+          }),
+        ),
+      },
+    ],
+  ])('leaves out the youngest where there are more %s than a PodNetwork has room for', (what, most, sources) => {
+    const { interfaces, primary: merged, conflicts } = composePod(pod, sources);
+    const all = Object.values(sources).flat();
+    const names = all.map(({ metadata }) => metadata.name);
+    expect(conflicts).toMatchObject([{ loser: { name: names.at(-1) }, winner: { name: names.at(-2) } }]);
+    expect(conflicts[0]?.message).toContain(`${most} ${what}`);
+    expect([...interfaces, ...(merged?.sources ?? [])]).toHaveLength(all.length - 1);
   });
 
   it('takes two routes for the same where the kernel does: an IPv6 metric of 0 is none', () => {

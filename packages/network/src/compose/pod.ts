@@ -2,11 +2,11 @@
  * All sources of a pod in one PodNetwork. The same objects give the same result in whatever order they come; what two of them cannot
  * both have goes to the older, and the younger is told whose it is.
  */
-import { cidrContains, formatIp, parseIp } from '@podloom/api';
+import { cidrContains, formatIp, parseIp, podNetworkRoom } from '@podloom/api';
 import { type SettledBridges, gatewayOf, gatewaysOf, settleBridges } from './bridges.ts';
 import type { AddressRequest, ComposeConflict, ComposedInterface, ComposedPod, PodIdentity } from './composed.ts';
 import { namingKey } from './devices.ts';
-import { mergePrimaries, primaryRivalry, routePlace } from './primary.ts';
+import { mergePrimaries, primaryCrowding, primaryRivalry, routePlace } from './primary.ts';
 import {
   type LinkWish,
   type PrimaryWish,
@@ -31,9 +31,15 @@ export function composePod(
   const accepted: (LinkWish | PrimaryWish)[] = [];
   const conflicts: ComposeConflict[] = [];
   for (const wish of [...links, ...primaries].filter(isForPod).toSorted(byAge)) {
+    const [olderLinks, olderPrimaries] = [accepted.filter(isLink), accepted.filter(isPrimary)];
     const conflict = isLink(wish)
-      ? (bridges.losers.get(wish) ?? rivalry(wish, accepted.filter(isLink)) ?? routeRivalry(wish, accepted))
-      : (primaryRivalry(wish, accepted.filter(isPrimary)) ?? routeRivalry(wish, accepted.filter(isLink)));
+      ? (bridges.losers.get(wish) ??
+        rivalry(wish, olderLinks) ??
+        routeRivalry(wish, accepted) ??
+        crowding(wish, olderLinks))
+      : (primaryRivalry(wish, olderPrimaries) ??
+        routeRivalry(wish, olderLinks) ??
+        primaryCrowding(wish, olderPrimaries));
     if (conflict) conflicts.push(conflict);
     else accepted.push(wish);
   }
@@ -115,6 +121,15 @@ function routeRivalry(
     return { ...refs, reason: 'RouteConflict', message };
   }
   return undefined;
+}
+
+/** One too many is one object's loss; refused by the API server, it would be everybody's. */
+function crowding(wish: LinkWish, older: readonly LinkWish[]): ComposeConflict | undefined {
+  const last = older.at(-1);
+  if (!last || older.length < podNetworkRoom.interfaces) return undefined;
+  const refs = { loser: wish.asker.ref, winner: last.asker.ref };
+  const message = `The pod has room for ${podNetworkRoom.interfaces} interfaces, of which ${refs.winner.kind} ${refs.winner.name} has the last`;
+  return { ...refs, reason: 'InterfaceConflict', message };
 }
 
 const routesOf = (wish: LinkWish | PrimaryWish): LinkWish['routes'] =>

@@ -1,5 +1,5 @@
 /** Changes to the primary link from several objects. Who wants what an older one wants otherwise is left out as a whole. */
-import type { PodNetworkSpec } from '@podloom/api';
+import { type PodNetworkSpec, podNetworkRoom } from '@podloom/api';
 import { podRoute } from '../plan/routes.ts';
 import type { ComposeConflict } from './composed.ts';
 import type { PrimaryWish } from './wishes.ts';
@@ -43,6 +43,23 @@ export function primaryRivalry(wish: PrimaryWish, older: readonly PrimaryWish[])
     return { loser: wish.asker.ref, winner, reason: 'PrimaryConflict', message };
   }
   return undefined;
+}
+
+/** Why a wish has no place beside the older ones, although it contradicts none of them. */
+export function primaryCrowding(wish: PrimaryWish, older: readonly PrimaryWish[]): ComposeConflict | undefined {
+  const last = older.at(-1);
+  const merged = mergePrimaries([...older, wish]);
+  if (!last || !merged) return undefined;
+  const { sources, sysctls = {}, routes = [] } = merged;
+  const full = [
+    ['objects', sources.length, podNetworkRoom.primarySources] as const,
+    ['settings', Object.keys(sysctls).length, podNetworkRoom.sysctls] as const,
+    ['routes', routes.length, podNetworkRoom.routes] as const,
+  ].find(([, count, most]) => count > most);
+  if (!full) return undefined;
+  const [what, , most] = full;
+  const message = `The primary link has room for ${most} ${what}, and older ones up to ${last.asker.ref.kind} ${last.asker.ref.name} leave too little of it`;
+  return { loser: wish.asker.ref, winner: last.asker.ref, reason: 'PrimaryConflict', message };
 }
 
 export function mergePrimaries(accepted: readonly PrimaryWish[]): Primary | undefined {

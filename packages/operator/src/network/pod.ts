@@ -15,6 +15,7 @@ import {
   parseIp,
   nodeLabel,
   podNetworkKind,
+  podNetworkRoom,
 } from '@podloom/api';
 import {
   type Pod,
@@ -55,9 +56,6 @@ import type { PodComposition } from './view.ts';
 import { type Problem, editionOf } from './verdicts.ts';
 
 const resource = podNetworkKind.resource;
-
-/** As many as a PodNetwork has room for. */
-const mostWaiting = 64;
 
 export const isFinished = ({ status }: Pod): boolean => status?.phase === 'Succeeded' || status?.phase === 'Failed';
 
@@ -292,7 +290,7 @@ function specOf(
 ): PodNetworkSpec {
   const lost = conflicts.map(({ loser: ref, reason, message }) => ({ ref, reason, message }));
   const waiting = [...lost, ...refusals, ...problems]
-    .slice(0, mostWaiting)
+    .slice(0, podNetworkRoom.waiting)
     .map(({ ref: source, reason, message }) => ({ source, reason, message: message.slice(0, 1_024) }));
   return {
     podUid: pod.metadata.uid ?? '',

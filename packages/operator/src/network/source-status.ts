@@ -2,7 +2,7 @@
  * What an object reports back: phase, the lines of each pod, and conditions. Pure, so that the same pods give the same status and nothing is written
  * twice. Extra conditions exist only while they hold.
  */
-import type { Condition, PodNetwork } from '@podloom/api';
+import { type Condition, type PodNetwork, mostListed } from '@podloom/api';
 import { type NewCondition, isSameJson, setCondition } from '@podloom/kube';
 import { type ComposeConflict, type ObjectRef, configLine, primaryLine } from '@podloom/network';
 import { isAttached, isObserved, isPrimaryApplied } from './pod-network.ts';
@@ -59,6 +59,7 @@ export function reportOf(facts: SourceFacts, nowMs: number): Report {
       message: states.length === 1 ? '1 pod is as declared' : `${states.length} pods are as declared`,
     };
   })();
+  const { lists, unlisted } = listsOf(source, states);
   const isDone = ready.status === 'True';
   const phase = isDone ? (isEmpty && !isBridge(source) ? 'unset' : 'configured') : 'configuring';
   const exhausted = problems.find(({ reason }) => reason === 'Exhausted');
@@ -67,7 +68,7 @@ export function reportOf(facts: SourceFacts, nowMs: number): Report {
   const conditions = keepTimes(
     source.status?.conditions,
     [
-      { type: 'Ready', ...ready },
+      { type: 'Ready', ...ready, message: `${ready.message}${unlisted}` },
       ...(rivalries.size > 0
         ? [{ type: 'Conflict', ...yes([...rivalries.values()][0]!, listed(rivalries.keys())) }]
         : []),
@@ -80,7 +81,7 @@ export function reportOf(facts: SourceFacts, nowMs: number): Report {
   return {
     phase,
     isInProgress: !isDone && lost.length === 0 && problems.length === 0,
-    status: { ...common, ...details(facts, states, phase) },
+    status: { ...common, ...details(facts, states.length, lists, phase) },
   };
 }
 
@@ -137,19 +138,38 @@ function linesOfPrimary(network: PodNetwork | undefined): string[] {
   return [primaryLine(network.spec.primary.interfaceName, mtuBytes, network.status?.primary?.before?.mtuBytes)];
 }
 
-function details({ source, pods, device }: SourceFacts, states: readonly StateInPod[], phase: Report['phase']): object {
-  const lists = states
+interface PodLines {
+  readonly podName: string;
+  readonly configList: readonly string[];
+}
+
+/** The lines of each pod, as far as an object has room for them: counted are lines, because a pod with many takes the place of many. */
+function listsOf(source: SourceObject, states: readonly StateInPod[]): { lists: PodLines[]; unlisted: string } {
+  if (!isPodConfig(source) && !isPodNetworkConfig(source)) return { lists: [], unlisted: '' };
+  const all = states
     .filter(({ lines }) => lines.length > 0)
-    .map(({ name, lines }) => ({ podName: name, configList: [...lines] }));
+    .map(({ name, lines }) => ({ podName: name, configList: lines }));
+  let count = 0;
+  const lists = all.filter(({ configList }) => (count += configList.length) <= mostListed);
+  const isCut = lists.length < all.length;
+  return { lists, unlisted: isCut ? `; the list has room for ${lists.length} of ${all.length} pods` : '' };
+}
+
+function details(
+  { source, pods, device }: SourceFacts,
+  howMany: number,
+  lists: readonly PodLines[],
+  phase: Report['phase'],
+): object {
   if (isPodConfig(source)) return { phase, podConfigurations: lists };
   if (isPodNetworkConfig(source)) return { phase, PodNetworkConfigs: lists };
-  if (!isBridge(source)) return { selectedPods: states.length };
+  if (!isBridge(source)) return { selectedPods: howMany };
   const links = pods.flatMap(({ network }) =>
     (network?.spec.interfaces ?? [])
       .filter((link) => link.bridge?.name === source.spec.name && isAttached(network, link))
       .map(({ bridge }) => ({ nodeName: network?.spec.nodeName ?? '', gateways: bridge?.gateways ?? [] })),
   );
-  const nodes = [...new Set(links.map(({ nodeName }) => nodeName))].toSorted();
+  const nodes = [...new Set(links.map(({ nodeName }) => nodeName))].toSorted().slice(0, mostListed);
   return {
     phase,
     bridgeConfigs: nodes.map((nodeName) => {
