@@ -99,6 +99,10 @@ const attachments: readonly Case[] = [
   ['a prefix that no device could be called', podConfig({ name: 'all' })],
   ['a route by the gateway of a Bridge', podConfig({ cidr: undefined, routes: [{ to: '::/0', via: 'fd00::1' }] })],
   ['a route by a link-local router', podConfig({ cidr: 'fd00::/64', routes: [{ to: '::/0', via: 'fe80::1' }] })],
+  [
+    'routes to one destination with different metrics',
+    podConfig({ routes: [{ to: '10.9.0.0/16' }, { to: '10.9.0.0/16', metric: 1024 }, { to: 'fd00::/8' }] }),
+  ],
   ['routes', podConfig({ routes: [{ to: '0.0.0.0/0', via: '192.168.100.1', metric: 500 }, { to: '10.9.0.0/16' }] })],
   ['the smallest MTU', podConfig({ mtu: 1280 })],
   ['the largest MTU', podConfig({ mtu: 65535 })],

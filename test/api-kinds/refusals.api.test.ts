@@ -184,6 +184,18 @@ const addresses: readonly Case[] = [
     'the next hop of a route must lie in the range',
   ],
   [
+    'two routes to one destination',
+    podConfig({ routes: [{ to: '10.9.0.0/16' }, { to: '10.9.0.0/16', via: '192.168.100.1', metric: 0 }] }),
+    `${attachment}.routes`,
+    'two routes to one destination need different metrics',
+  ],
+  [
+    'two IPv6 routes to one destination, in two spellings and with the metric that both have',
+    primaryNetwork({ routes: [{ to: 'FD00:9:0::/48' }, { to: 'fd00:9::/48', metric: 1024 }] }),
+    'spec.routes',
+    'two routes to one destination need different metrics',
+  ],
+  [
     'a route without destination',
     podConfig({ routes: [{ via: '192.168.100.1' }] }),
     `${attachment}.routes[0].to`,

@@ -9,7 +9,7 @@ import {
   mtu,
   observedGeneration,
   readyColumn,
-  route,
+  routes,
   selectedPods,
   sysctls,
   sysctlValue,
@@ -26,11 +26,7 @@ const spec = ruled(
       'Settings of the link, the interface left out of their name: net.ipv4.conf.rp_filter, net.ipv6.conf.accept_ra.',
       sysctlValue,
     ).optional(),
-    routes: z
-      .array(route('One route in the pod.'))
-      .max(32)
-      .describe("Routes over the primary link, besides the CNI plugin's own.")
-      .optional(),
+    routes: routes("Routes over the primary link, besides the CNI plugin's own.").optional(),
   }),
   {
     cel: 'has(self.mtuBytes) || has(self.txQueueLength) || has(self.sysctls) || has(self.routes)',

@@ -3,7 +3,7 @@
  * `mtu` and `hardwareAddr`, our own kinds have units in their names), so the shared part is a shape with its rules.
  */
 import * as z from 'zod';
-import { alias, cidr, deviceName, ip, linkType, macAddress, networkCidr, networkMtu, route } from './fields.ts';
+import { alias, cidr, deviceName, ip, linkType, macAddress, networkCidr, networkMtu, routes } from './fields.ts';
 import { cidrContains, isCidr, isIp, parseCidr, parseIp } from './ip.ts';
 import { ruled, type Rule } from './rule.ts';
 
@@ -44,11 +44,7 @@ export const addressShape = {
       'Static addresses instead of the next free ones. For objects that select one pod; a second pod would show a conflict.',
     )
     .optional(),
-  routes: z
-    .array(route('One route in the pod.'))
-    .max(32)
-    .describe('Routes in the pod that go over this link.')
-    .optional(),
+  routes: routes('Routes in the pod that go over this link.').optional(),
 };
 
 export const linkShape = {

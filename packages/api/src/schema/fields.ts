@@ -190,6 +190,28 @@ export const route = (description: string) =>
     },
   ).describe(description);
 
+interface Routed {
+  readonly to: string;
+  readonly metric?: number | undefined;
+}
+
+/** What the kernel has one route for: destination and metric. For IPv6 a metric of 0 is none, and none is 1024. */
+function routePlace({ to, metric }: Routed): string {
+  if (!isCidr(to)) return to;
+  const { family, first, prefixLength } = parseCidr(to);
+  return `${family} ${first}/${prefixLength} ${metric || (family === 4 ? 0 : 1024)}`;
+}
+const celMetric = (route: string): string =>
+  `(has(${route}.metric) && ${route}.metric > 0 ? ${route}.metric : ${route}.to.contains(':') ? 1024 : 0)`;
+
+/** Routes that one object asks for over one link. */
+export const routes = (description: string) =>
+  ruled(z.array(route('One route in the pod.')).max(32), {
+    cel: `!self.all(r, isCIDR(r.to)) || self.all(a, self.exists_one(b, cidr(a.to) == cidr(b.to) && ${celMetric('a')} == ${celMetric('b')}))`,
+    holds: (all) => !all.every(({ to }) => isCidr(to)) || new Set(all.map(routePlace)).size === all.length,
+    message: 'two routes to one destination need different metrics',
+  }).describe(description);
+
 export const mostSysctls = 32;
 
 /** Only names that one interface owns: a tenant must not reach the sysctls of the node or of other links. */

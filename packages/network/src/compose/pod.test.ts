@@ -269,7 +269,11 @@ describe('composePod', () => {
     const bad = { ...good, spec: { networkAttachments: [{ ...pc0, cidr: '10.0.0/24' }] } } as PodConfig;
     expect(unreadable({ podConfigs: [good] })).toBeUndefined();
     expect(unreadable({ podConfigs: [bad] })).toContain('"10.0.0/24"');
-    expect(unreadable({ primaryNetworks: [primary('p', 1, { routes: [{ to: '10.7.0.0/16' }] })] })).toBeUndefined();
+    const routed = primary('p', 1, { routes: [{ to: '10.7.0.0/16' }] });
+    expect(unreadable({ primaryNetworks: [routed] })).toBeUndefined();
+    const routes = ['10.0.0.1', '10.0.0.2'].map((via) => ({ to: '10.7.0.0/16', via }));
+    const twice = { ...routed, spec: { ...routed.spec, routes } };
+    expect(unreadable({ primaryNetworks: [twice] })).toContain('Two routes lead to 10.7.0.0/16 with metric 0');
   });
 
   it('joins changes of the primary link and refuses a second MTU', () => {

@@ -17,9 +17,9 @@ import {
   podConfigLabel,
   podNetworkConfigLabel,
 } from '@podloom/api';
-import { podRoute } from '../plan/routes.ts';
 import { rangeOf } from '../plan/world.ts';
 import type { ObjectRef } from './composed.ts';
+import { routePlace } from './primary.ts';
 import { type LabelSelector, selects } from './selects.ts';
 
 export interface Sources {
@@ -200,16 +200,22 @@ export const bridgeWishes = (sources: Sources): BridgeWish[] =>
 export function unreadable(sources: Sources): string | undefined {
   try {
     bridgeWishes(sources);
-    for (const { primary } of primaryWishes(sources)) primary.routes?.forEach(podRoute);
+    for (const { primary } of primaryWishes(sources)) checkRoutes(primary.routes ?? []);
     for (const { addresses, routes } of linkWishes(sources)) {
       addresses.forEach(parseIp);
-      routes.forEach(podRoute);
+      checkRoutes(routes);
     }
     return undefined;
   } catch (error) {
     if (error instanceof InvalidInput) return error.message;
     throw error;
   }
+}
+
+function checkRoutes(routes: LinkWish['routes']): void {
+  const places = routes.map(routePlace);
+  const twice = places.find((place, i) => places.indexOf(place) < i);
+  if (twice !== undefined) throw new InvalidInput('ROUTES', `Two routes lead to ${twice}; choose another metric`);
 }
 
 /** By creation, which counts whole seconds, then kind and name, so that whoever writes several at once knows which wins; within an object as written. */
