@@ -87,6 +87,9 @@ const attachments: readonly Case[] = [
     'both families',
     podConfig({ cidr: undefined, cidrs: ['10.0.0.0/24', 'fd00::/64'], addresses: ['10.0.0.9', 'fd00::9'] }),
   ],
+  ['the first address of a pair as gateway', podConfig({ cidr: '10.0.0.6/31', gateway: '10.0.0.6' })],
+  ['the last address of a pair as gateway', podConfig({ cidr: '10.0.0.6/31', gateway: '10.0.0.7' })],
+  ["the routers' own address of an IPv6 range as gateway", podConfig({ cidr: 'fd00::/64', gateway: 'fd00::' })],
   [
     'the first address where the gateway is another',
     podConfig({ gateway: '192.168.100.254', addresses: ['192.168.100.1'] }),

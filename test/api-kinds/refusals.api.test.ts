@@ -152,6 +152,18 @@ const addresses: readonly Case[] = [
     'the gateway must lie in the range',
   ],
   [
+    'the network address as gateway',
+    podConfig({ gateway: '192.168.100.0' }),
+    `${attachment}.gateway`,
+    'the gateway cannot be the network or broadcast address',
+  ],
+  [
+    'the broadcast address as gateway',
+    podConfig({ cidr: undefined, cidrs: ['fd00::/64', '10.0.0.0/30'], gateway: '10.0.0.3' }),
+    `${attachment}.gateway`,
+    'the gateway cannot be the network or broadcast address',
+  ],
+  [
     'a gateway that is no address',
     podConfig({ gateway: 'Last' }),
     `${attachment}.gateway`,
@@ -322,6 +334,12 @@ const otherKinds: readonly Case[] = [
   ['a Bridge with a name over 15 bytes', bridge({ name: 'a-bridge-too-far' }), 'spec.name', 'Too long'],
   ['a Bridge below the MTU of IPv6', bridge({ mtu: 1279 }), 'spec.mtu', 'should be greater than or equal to 1280'],
   ['a Bridge with a bad range', bridge({ cidr: '10.0.0.0/8/8' }), 'spec.cidr', rangeText],
+  [
+    'a Bridge with the broadcast address as gateway',
+    bridge({ cidr: '10.0.0.0/8', gateway: '10.255.255.255' }),
+    'spec.gateway',
+    'the gateway cannot be the network or broadcast address',
+  ],
   [
     'a Bridge with a gateway elsewhere',
     bridge({ cidr: '10.0.0.0/24', gateway: '10.0.1.1' }),

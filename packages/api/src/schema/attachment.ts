@@ -106,6 +106,16 @@ const celFirstIsA = [
   `: cidr(c).prefixLength() <= 126 && cidr(a + '/127').masked().ip() == cidr(c).masked().ip())`,
 ].join(' ');
 
+/** CEL for "a is the network address of c, which has room for one": not so of a pair, nor of a single address. */
+const celNetworkIsA =
+  'isCIDR(c) && isIP(a) && cidr(c).prefixLength() <= (cidr(c).ip().family() == 4 ? 30 : 126) && ip(a) == cidr(c).masked().ip()';
+const isNetworkOf = (range: string, address: string): boolean => {
+  if (!isCidr(range) || !isIp(address)) return false;
+  const { family, first, prefixLength } = parseCidr(range);
+  const ip = parseIp(address);
+  return ip.family === family && prefixLength <= (family === 4 ? 30 : 126) && ip.value === first;
+};
+
 /** CEL for "a is the last address of c, which is IPv4 with room for a broadcast address". One more than it ends in as many zeros as c has host bits. */
 const celLastIsA = [
   `isCIDR(c) && isIP(a) && ip(a).family() == 4 && cidr(c).containsIP(a) && cidr(c).prefixLength() <= 30 && (`,
@@ -140,6 +150,17 @@ export function rangeRules<T extends Ranged>(): readonly Rule<T>[] {
       cel: `!has(self.gateway) || !isIP(self.gateway) || ${celRanges}.exists(c, isCIDR(c) && cidr(c).containsIP(self.gateway))`,
       holds: (value) => value.gateway === undefined || !isIp(value.gateway) || inRange(value, value.gateway),
       message: 'the gateway must lie in the range of the network',
+      fieldPath: '.gateway',
+    },
+    {
+      // Of IPv6 the network address is every router's own (RFC 4291 section 2.6.1).
+      cel: `!has(self.gateway) || [self.gateway].all(a, !${celRanges}.exists(c, (isIP(a) && ip(a).family() == 4 && ${celNetworkIsA}) || (${celLastIsA})))`,
+      holds: (value) =>
+        value.gateway?.includes(':') === true ||
+        !rangesOf(value).some(
+          (range) => isNetworkOf(range, value.gateway ?? '') || isLastOf(range, value.gateway ?? ''),
+        ),
+      message: 'the gateway cannot be the network or broadcast address of the range',
       fieldPath: '.gateway',
     },
     {
@@ -186,17 +207,9 @@ export function addressRules<T extends Ranged>(): readonly Rule<T>[] {
       fieldPath: '.addresses',
     },
     {
-      cel: `!has(self.addresses) || self.addresses.all(a, !${celRanges}.exists(c, isCIDR(c) && isIP(a) && cidr(c).prefixLength() <= (cidr(c).ip().family() == 4 ? 30 : 126) && ip(a) == cidr(c).masked().ip()))`,
+      cel: `!has(self.addresses) || self.addresses.all(a, !${celRanges}.exists(c, ${celNetworkIsA}))`,
       holds: (value) =>
-        (value.addresses ?? []).every(
-          (address) =>
-            !rangesOf(value).some((range) => {
-              if (!isCidr(range) || !isIp(address)) return false;
-              const { family, first, prefixLength } = parseCidr(range);
-              const ip = parseIp(address);
-              return ip.family === family && prefixLength <= (family === 4 ? 30 : 126) && ip.value === first;
-            }),
-        ),
+        (value.addresses ?? []).every((address) => !rangesOf(value).some((range) => isNetworkOf(range, address))),
       message: 'a static address cannot be the network address of the range',
       fieldPath: '.addresses',
     },
