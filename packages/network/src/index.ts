@@ -14,7 +14,7 @@ export { describeStep } from './explain/step.ts';
 export { allocate, coolDownMs } from './ipam/allocate.ts';
 export { numbersOf, poolFor, poolsOf, specOfRange } from './ipam/pools.ts';
 export { release } from './ipam/release.ts';
-export { claimsOf, givenBack, stockOf } from './ipam/stock.ts';
+export { claimsOf, givenBack, isOf, stockOf } from './ipam/stock.ts';
 export type { AllocationResult, NetworkRange, PoolDeclaration, PoolRequest } from './ipam/types.ts';
 export type { DesiredBridge, DesiredNode, DesiredPod, LinkNames, PodPlan } from './plan/desired.ts';
 export { deriveMac } from './mac.ts';

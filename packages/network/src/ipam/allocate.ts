@@ -5,7 +5,7 @@
  */
 import { type IPAllocation, type IPPool, formatIp, parseIp } from '@podloom/api';
 import { countsOf, numbersOf, type PoolNumbers } from './pools.ts';
-import { formerStock, isFormerStock, stockSizeFor } from './stock.ts';
+import { formerStock, isFormerStock, isOf, stockSizeFor } from './stock.ts';
 import type { Allocated, AllocationResult, PoolRequest } from './types.ts';
 
 /** An address goes to another pod only this long after it was given back: peers may still hold the old neighbour entry. */
@@ -84,9 +84,6 @@ function draftOf(pool: IPPool, now: string, holder: string | undefined, elsewher
 
 const rank = ({ address }: PoolRequest): number => (address === undefined ? 1 : 0);
 
-const isOf = (entry: IPAllocation, { podUid, interfaceKey }: PoolRequest): boolean =>
-  entry.podUid === podUid && entry.interfaceKey === interfaceKey;
-
 /** When an address that was given back may go to another pod; undefined while a pod has it. */
 function coolUntilMs(entry: IPAllocation): number | undefined {
   if (entry.releasedAt === undefined) return undefined;
@@ -98,16 +95,17 @@ const coolsDown = (entry: IPAllocation, nowMs: number): boolean => nowMs < (cool
 
 function serve(request: PoolRequest, drafts: readonly Draft[], nowMs: number): AllocationResult {
   if (request.address !== undefined) return serveStatic(request, request.address, drafts, nowMs);
-  for (const draft of drafts) {
-    const own = draft.taken
-      .entries()
-      .find(([value, entry]) => isOf(entry, request) && mayHave(draft, value, entry, request, nowMs));
-    if (own) return give(draft, own[0], request);
-  }
+  const own = giveAgain((entry) => isOf(entry, request), request, drafts, nowMs);
+  if (own) return own;
   for (const draft of drafts) {
     const value = nextFree(draft, nowMs);
     if (value !== undefined) return give(draft, value, request);
   }
+  // Before it waits for others, the pod has what another interface of its own gave back: nobody remembers another pod there.
+  const isBack = ({ podUid, releasedAt }: IPAllocation): boolean =>
+    podUid === request.podUid && releasedAt !== undefined;
+  const left = giveAgain(isBack, request, drafts, nowMs);
+  if (left) return left;
   const [first] = drafts;
   const range = first ? `${first.pool.spec.network} (${first.pool.spec.cidr})` : 'the network';
   return {
@@ -115,6 +113,21 @@ function serve(request: PoolRequest, drafts: readonly Draft[], nowMs: number): A
     message: `No address of ${range} is free; free one, or widen the range`,
     ...endOf(drafts.flatMap((draft) => cooling(draft, nowMs))),
   };
+}
+
+function giveAgain(
+  isWanted: (entry: IPAllocation) => boolean,
+  request: PoolRequest,
+  drafts: readonly Draft[],
+  nowMs: number,
+): AllocationResult | undefined {
+  for (const draft of drafts) {
+    const found = draft.taken
+      .entries()
+      .find(([value, entry]) => isWanted(entry) && mayHave(draft, value, entry, request, nowMs));
+    if (found) return give(draft, found[0], request);
+  }
+  return undefined;
 }
 
 /** Of its own: what it holds while that is no gateway, and what it gave back as far as it would be handed out at all. */
@@ -175,9 +188,10 @@ const holdersOf = ({ taken, elsewhere }: Draft, value: bigint): IPAllocation[] =
 const rivalsOf = (draft: Draft, value: bigint, request: PoolRequest, nowMs: number): IPAllocation[] =>
   holdersOf(draft, value).filter((holder) => !isOf(holder, request) && !mayFollow(holder, request, nowMs));
 
-/** What a former leader handed out of its stock and did not live to record is recorded now. */
-const mayFollow = (holder: IPAllocation, { hasIt = false }: PoolRequest, nowMs: number): boolean =>
-  (holder.releasedAt !== undefined && !coolsDown(holder, nowMs)) || (hasIt && isFormerStock(holder));
+/** A pod follows itself at once, under whichever key. What a former leader handed out of its stock and did not live to record is recorded now. */
+const mayFollow = (holder: IPAllocation, { podUid, hasIt = false }: PoolRequest, nowMs: number): boolean =>
+  (holder.releasedAt !== undefined && (holder.podUid === podUid || !coolsDown(holder, nowMs))) ||
+  (hasIt && isFormerStock(holder));
 
 function nextFree(draft: Draft, nowMs: number): bigint | undefined {
   const setAside = draft.stock.find((value) => isFree(draft, value, nowMs));

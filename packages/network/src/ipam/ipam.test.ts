@@ -170,6 +170,24 @@ describe('allocate', () => {
     expect(given(freed, [ask('b')], at(coolDownMs))).toEqual(['10.0.0.2/30']);
   });
 
+  it('lets a pod have at once, under another name, what it gave back itself: by address, or where nothing else is left', () => {
+    const small = pools({ cidr: '10.0.0.0/29' });
+    const taken = merge(small, allocate(small, [ask('a')], { now }).changed);
+    const freed = merge(
+      taken,
+      release(taken, () => true, now),
+    );
+    const renamed = ask('a', { interfaceKey: 'pc1' });
+    expect(given(freed, [{ ...renamed, address: '10.0.0.2' }], at(1))).toEqual(['10.0.0.2/29']);
+    expect(given(freed, [renamed], at(1))).toEqual(['10.0.0.3/29']);
+    expect(given(turn(freed, { exclude: ['10.0.0.4/30'] }), [ask('b'), renamed], at(1))).toEqual([
+      '10.0.0.3/29',
+      '10.0.0.2/29',
+    ]);
+    // Not so while its other interface has it.
+    expect(given(taken, [{ ...renamed, address: '10.0.0.2' }], at(1))).toEqual(['AddressTaken']);
+  });
+
   it('says when it is worth to ask again, and only where an address that would do is about to be free', () => {
     const tiny = pools({ cidr: '10.0.0.0/29' });
     const full = merge(
@@ -376,6 +394,7 @@ type Action =
   | { readonly do: 'writePodNetwork'; readonly crash: boolean }
   | { readonly do: 'remove'; readonly pod: number }
   | { readonly do: 'detach'; readonly pod: number }
+  | { readonly do: 'rename'; readonly who: 0 | 1; readonly pod: number }
   | { readonly do: 'detachAndReturn'; readonly who: 0 | 1; readonly pod: number }
   | { readonly do: 'release'; readonly who: 0 | 1 }
   | { readonly do: 'declare'; readonly gateway: string; readonly exclude: readonly string[] }
@@ -408,6 +427,7 @@ const anyAction: fc.Arbitrary<Action> = fc.oneof(
   },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('remove' as const), pod: fc.nat(5) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('detach' as const), pod: fc.nat(5) }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('rename' as const), who: anyWho, pod: fc.nat(5) }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('detachAndReturn' as const), who: anyWho, pod: fc.nat(5) }) },
   { weight: 4, arbitrary: fc.record({ do: fc.constant('release' as const), who: anyWho }) },
   {
@@ -471,6 +491,8 @@ class Cluster {
   ofStock = 0;
   again = 0;
   inherited = 0;
+  /** Under another name, before it had cooled down. */
+  followed = 0;
   /** What happened after the range was declared otherwise: pods that lost their address to the gateway, that took theirs along, that got one. */
   lost = 0;
   taken = 0;
@@ -480,6 +502,9 @@ class Cluster {
 
   pod = (n: number): string => `p${n}-${this.#lives[n]}`;
   pods = (): Set<string> => new Set(this.#lives.map((_, n) => ask(this.pod(n)).podUid));
+  /** What each pod asks for, where that is not the next free address under its first name. */
+  readonly #wishes = new Map<string, Partial<PoolRequest>>();
+  request = (n: number): PoolRequest => ask(this.pod(n), this.#wishes.get(this.pod(n)));
 
   /** Compare-and-swap of each pool: false where a copy is stale. Who has nothing to write is told nothing, either. */
   write(who: 0 | 1, changed: readonly IPPool[]): boolean {
@@ -558,6 +583,17 @@ class Cluster {
         this.content.add(pod);
         return;
       }
+      case 'rename': {
+        // The interface goes, and comes back under another name with the address that it had.
+        const pod = this.pod(action.pod);
+        const had = this.living.get(pod);
+        this.act({ do: 'detach', pod: action.pod });
+        if (!had || this.living.has(pod)) return;
+        this.#wishes.set(pod, { interfaceKey: `${had.request.interfaceKey}+`, address: bare(had.address) });
+        this.read(action.who);
+        this.act({ do: 'release', who: action.who });
+        return this.allocate(action.who, [action.pod]);
+      }
       case 'detachAndReturn':
         this.act({ do: 'detach', pod: action.pod });
         this.read(action.who);
@@ -594,12 +630,14 @@ class Cluster {
 
   /** One write, as the operator does it: what is promised and what PodNetworks have is recorded along with what is asked for. */
   allocate(who: 0 | 1, wanted: readonly number[]): void {
-    const asked = wanted.map((n) => ask(this.pod(n))).filter(({ podName }) => !this.living.has(podName));
+    const asked = wanted.map((n) => this.request(n)).filter(({ podName }) => !this.living.has(podName));
     for (const { podName } of asked) this.content.delete(podName);
     const known = [...this.living.values()].map(({ request, address }): PoolRequest =>
       Object.assign({ ...request }, { address: bare(address), hasIt: true }),
     );
-    const requests = [...asked, ...this.promised[who].values(), ...known];
+    // Who asks for an address by name is too late if it is promised.
+    const before = [...this.promised[who].values(), ...known];
+    const requests = [...before, ...asked];
     const pool = this.ofRange(this.copies[who]);
     const { changed, results } = allocate([pool], requests, {
       now: at(this.ms),
@@ -610,7 +648,7 @@ class Cluster {
     const promised = new Map(this.promised[who]);
     this.promised[who].clear();
     known.forEach(({ podName }, i) => {
-      const result = results[requests.length - known.length + i]!;
+      const result = results[before.length - known.length + i]!;
       const { request, address } = this.living.get(podName)!;
       if ('address' in result) {
         if (result.address !== address) this.taken += 1;
@@ -621,7 +659,7 @@ class Cluster {
       }
     });
     asked.forEach((request, i) => {
-      const result = results[i]!;
+      const result = results[before.length + i]!;
       if (!('address' in result)) return;
       if (promised.get(bare(result.address))?.podUid !== request.podUid)
         this.check(pool, request, bare(result.address));
@@ -632,7 +670,8 @@ class Cluster {
   }
 
   promise(who: 0 | 1, n: number): void {
-    const request = ask(this.pod(n));
+    const request = this.request(n);
+    if (request.address !== undefined) return; // only a write can tell whether it is free
     const copy = this.ofRange(this.copies[who]);
     const isOwn = ({ podUid, releasedAt }: { podUid: string; releasedAt?: string | undefined }) =>
       podUid === request.podUid && releasedAt === undefined;
@@ -653,13 +692,14 @@ class Cluster {
   }
 
   /** By what the leader knows of the range: what a pod holds it may keep though it is excluded by now. */
-  check({ spec, status }: IPPool, { podUid }: PoolRequest, address: string): void {
+  check({ spec, status }: IPPool, { podUid, address: asked }: PoolRequest, address: string): void {
     const { isReserved, isOpen } = numbersOf(spec);
     const { value } = parseIp(address);
     const holds = status?.allocations?.some(
       (entry) => entry.address === address && entry.podUid === podUid && entry.releasedAt === undefined,
     );
-    if (isReserved(value) || (!isOpen(value) && !holds)) this.violations.push(`${address} is not to be handed out`);
+    if (isReserved(value) || (!isOpen(value) && !holds && asked === undefined))
+      this.violations.push(`${address} is not to be handed out`);
   }
 
   use(entry: Living): void {
@@ -677,6 +717,8 @@ class Cluster {
     if (unwritten?.because === 'stock') this.ofStock += 1;
     if (unwritten?.because === 'given back') this.again += 1;
     if (before && before.uid !== request.podUid) this.inherited += 1;
+    if (before?.uid === request.podUid && request.address !== undefined && this.ms - before.ms < coolDownMs)
+      this.followed += 1;
     if (before && before.uid !== request.podUid && this.ms - before.ms < coolDownMs - unseenMs)
       this.violations.push(`${address} is warm`);
     this.living.set(request.podName, entry);
@@ -723,6 +765,7 @@ describe('two leaders, crashes and retries', () => {
     expect(count(({ ofStock }) => ofStock)).toBeGreaterThan(100);
     expect(count(({ again }) => again)).toBeGreaterThan(20);
     expect(count(({ inherited }) => inherited)).toBeGreaterThan(10);
+    expect(count(({ followed }) => followed)).toBeGreaterThan(10);
   });
 
   it('end with pools that have every living address and none of a pod that is no more', () => {

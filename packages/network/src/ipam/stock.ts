@@ -20,14 +20,16 @@ export const stockOf = ({ spec, status }: IPPool, holder: string): readonly stri
     ? status.stock.addresses.filter((address) => numbersOf(spec).isOpen(parseIp(address).value))
     : [];
 
+type Owner = Pick<IPAllocation, 'podUid' | 'interfaceKey'>;
+
+/** Of one interface of one pod. */
+export const isOf = (a: Owner, b: Owner): boolean => a.podUid === b.podUid && a.interfaceKey === b.interfaceKey;
+
 /** What this interface gave back and may have again, in a pool that this term has a stock in. */
 export function givenBack({ spec, status }: IPPool, holder: string, request: PoolRequest): string | undefined {
   if (status?.stock?.holder !== holder) return undefined;
   const isOwn = (entry: IPAllocation): boolean =>
-    entry.releasedAt !== undefined &&
-    entry.podUid === request.podUid &&
-    entry.interfaceKey === request.interfaceKey &&
-    numbersOf(spec).isOpen(parseIp(entry.address).value);
+    entry.releasedAt !== undefined && isOf(entry, request) && numbersOf(spec).isOpen(parseIp(entry.address).value);
   return status.allocations?.find(isOwn)?.address;
 }
 

@@ -26,6 +26,7 @@ import {
   claimsOf,
   coolDownMs,
   givenBack,
+  isOf,
   overlaps,
   poolFor,
   poolsOf,
@@ -129,7 +130,7 @@ export function allocator({ client, pools, clock, log, signal, lost }: Allocator
   /** An address of our own stock, where there is one: nobody else hands it out. */
   function promise(ledger: Ledger, { range, request }: Ask): AllocationResult | undefined {
     const { promised, giving, namespace } = ledger;
-    const isOwn = (one: IPAllocation | PoolRequest): boolean => isOfSame(one, request);
+    const isOwn = (one: IPAllocation | PoolRequest): boolean => isOf(one, request);
     const ours = store.ofRange(namespace, ledger);
     const declared = specOfRange(range);
     if (signal.aborted || ours.some(({ spec }) => !hasSameBounds(spec, declared))) return undefined;
@@ -262,18 +263,14 @@ export function allocator({ client, pools, clock, log, signal, lost }: Allocator
     const { address = '', nodeName } = request;
     const pool = store.holding(namespace, range, address);
     const entry = pool && entryOf(pool, address);
-    return (
-      entry !== undefined && isOfSame(entry, request) && entry.nodeName === nodeName && entry.releasedAt === undefined
-    );
+    return entry !== undefined && isOf(entry, request) && entry.nodeName === nodeName && entry.releasedAt === undefined;
   }
 
   function isPromised(namespace: string, range: NetworkRange, request: PoolRequest): boolean {
     const { address = '' } = request;
     const { network, cidr } = specOfRange(range);
     const ask = ledgers.get(rangeKey(namespace, network, cidr))?.promised.get(address);
-    return (
-      ask !== undefined && isOfSame(ask.request, request) && store.holding(namespace, range, address) !== undefined
-    );
+    return ask !== undefined && isOf(ask.request, request) && store.holding(namespace, range, address) !== undefined;
   }
 
   return {
@@ -321,9 +318,6 @@ function declarationsFor(
 }
 
 const requestsOf = (asks: readonly Ask[]): PoolRequest[] => asks.map(({ request }) => request);
-
-const isOfSame = (a: IPAllocation | PoolRequest, b: PoolRequest): boolean =>
-  a.podUid === b.podUid && a.interfaceKey === b.interfaceKey;
 
 const isSamePool = (a: IPPool, b: IPPool): boolean => a.metadata.name === b.metadata.name;
 
