@@ -1,7 +1,14 @@
 /** What two objects cannot both have, and what a namespace may not have. */
-import { type Condition, bridgeKind, networkGrantKind, podNetworkConfigKind, primaryNetworkKind } from '@podloom/api';
+import {
+  type Condition,
+  Unavailable,
+  bridgeKind,
+  networkGrantKind,
+  podNetworkConfigKind,
+  primaryNetworkKind,
+} from '@podloom/api';
 import { deployments, nodes, serviceCidrs } from '@podloom/kube';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { eventually } from '../setup/eventually.ts';
 import { type World, eventsOf, jumpingClock, quota, removeQuota, world } from './world.ts';
 
@@ -190,6 +197,41 @@ describe('a namespace', () => {
     await w.client.patch(nodes, w.node, { spec: { podCIDRs: ['10.84.0.0/16'] } }, { type: 'merge' });
     await isRefused('pods');
     await eventually(async () => expect([await linksOf(w), await w.used()]).toEqual([[], 0]));
+  });
+
+  it('may not use the ranges of Services, however long they take to read and whenever they come', async () => {
+    const w = await world();
+    let toFail = 2;
+    const wrap = (client: World['client']): World['client'] =>
+      new Proxy(client, {
+        get(target, name, receiver) {
+          if (name !== 'list') return Reflect.get(target, name, receiver) as unknown;
+          const list: typeof client.list = async (resource, options) => {
+            if (resource.plural !== 'servicecidrs' || toFail === 0) return await target.list(resource, options);
+            toFail -= 1;
+            throw new Unavailable('TEST', 'The server is away');
+          };
+          return list;
+        },
+      });
+    await w.operator({ wrap });
+    await w.agent();
+    const [services] = (await w.client.list(serviceCidrs)).items.flatMap(({ spec }) => spec?.cidrs ?? []);
+    const isRefused = (name: string): Promise<void> =>
+      eventually(async () => {
+        expect((await w.getConfig(name))?.status?.conditions?.[0]).toMatchObject({ reason: 'RangeReserved' });
+      });
+    await w.config('services', [{ name: 'pc0', master: 'br0', cidr: services }]);
+    await w.pod('a', { podconfig: 'services' });
+    await isRefused('services');
+    expect(toFail).toBe(0);
+    await w.config('later', [{ name: 'pc0', master: 'br1', cidr: '10.77.1.0/24' }]);
+    await w.pod('b', { podconfig: 'later' });
+    await eventually(async () => expect((await w.getConfig('later'))?.status?.phase).toBe('configured'));
+    const more = { metadata: { name: w.namespace }, spec: { cidrs: ['10.77.0.0/16'] } };
+    await w.client.create(serviceCidrs, more);
+    onTestFinished(() => w.client.delete(serviceCidrs, w.namespace));
+    await isRefused('later');
   });
 
   it('may use a device of the nodes only with a grant, and from when it is given', async () => {

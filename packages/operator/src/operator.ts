@@ -6,19 +6,24 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { InvalidInput, isCidr } from '@podloom/api';
 import {
+  type Cache,
   type Client,
   type Clock,
   type Log,
   type Metrics,
+  backoffMs,
   counted,
+  delay,
+  isForbidden,
   isNotFound,
   runAsLeader,
   serviceCidrs,
+  startCache,
   startEvents,
   startServer,
   systemClock,
 } from '@podloom/kube';
-import { type Caches, startCaches } from './network/caches.ts';
+import { type Caches, type ServiceRange, startCaches } from './network/caches.ts';
 import { leadNetwork } from './network/lead.ts';
 import { measureAttachments } from './network/metrics.ts';
 import type { OperatorSettings } from './settings.ts';
@@ -66,11 +71,12 @@ export async function runOperator(settings: OperatorSettings, options: OperatorO
           const held = startCaches({ client, log, signal: term, onlyNamespace });
           caches = held;
           const endMeasuring = measureAttachments(held, metrics);
+          let serviceRanges: Cache<ServiceRange> | undefined;
           try {
-            const taken = [...reservedCidrs, ...(await serviceRanges({ client, log }, leading))];
+            serviceRanges = await watchServiceRanges({ client, log }, term);
             await held.waitForSync();
             await leadNetwork(
-              { client, caches: held, events, log, metrics, clock, sampleImage, reservedCidrs: taken },
+              { client, caches: held, serviceRanges, events, log, metrics, clock, sampleImage, reservedCidrs },
               leading,
             );
           } catch (error) {
@@ -81,6 +87,7 @@ export async function runOperator(settings: OperatorSettings, options: OperatorO
             caches = undefined;
             over.abort();
             await held.ended;
+            await serviceRanges?.ended;
           }
         },
       },
@@ -92,20 +99,32 @@ export async function runOperator(settings: OperatorSettings, options: OperatorO
   }
 }
 
-/** As they are when we begin to lead: they hardly ever change. Servers before 1.33 do not tell. */
-async function serviceRanges(
+/**
+ * The ranges of Services, from now on. Without them a network could take an address of a Service from a whole node, so nothing is handed out before they
+ * are read. Servers before 1.33 do not tell.
+ */
+async function watchServiceRanges(
   { client, log }: Pick<OperatorOptions, 'client' | 'log'>,
   signal: AbortSignal,
-): Promise<string[]> {
-  try {
-    const { items } = await client.list(serviceCidrs, { signal });
-    return items.flatMap(({ spec }) => spec?.cidrs ?? []);
-  } catch (error) {
-    if (signal.aborted) throw error;
-    if (!isNotFound(error))
-      log.warn({ err: error }, 'Could not read the ranges of Services, only RESERVED_CIDRS protects them');
-    return [];
+): Promise<Cache<ServiceRange> | undefined> {
+  for (let failures = 1; ; failures += 1) {
+    try {
+      await client.list(serviceCidrs, { limit: 1, signal });
+      break;
+    } catch (error) {
+      if (signal.aborted) throw error;
+      if (isNotFound(error)) return undefined;
+      if (isForbidden(error)) {
+        log.warn({ err: error }, 'May not read the ranges of Services, only RESERVED_CIDRS protects them');
+        return undefined;
+      }
+      log.warn({ err: error }, 'Could not read the ranges of Services, will retry');
+      await delay(systemClock, backoffMs(failures, { minMs: 100, maxMs: 10_000 }), signal);
+    }
   }
+  const cache = startCache({ client, resource: serviceCidrs, log, signal });
+  await cache.waitForSync();
+  return cache;
 }
 
 function parseCidrs(text: string): string[] {

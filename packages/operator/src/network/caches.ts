@@ -48,6 +48,9 @@ export interface Caches {
   readonly ended: Promise<unknown>;
 }
 
+/** Ranges that addresses of Services come from. */
+export type ServiceRange = KubeObject<{ readonly cidrs: readonly string[] }>;
+
 export const rangeKey = (namespace: string, network: string, cidr: string): string => `${namespace} ${network} ${cidr}`;
 
 const inNamespace = ({ metadata }: KubeObject): string[] => [metadata.namespace ?? ''];

@@ -4,6 +4,7 @@
  */
 import { type KubeObject, type PodNetwork, PodloomError } from '@podloom/api';
 import {
+  type Cache,
   type Client,
   type Clock,
   type Controller,
@@ -31,7 +32,7 @@ import {
 } from '@podloom/kube';
 import { namingKey, rangesOfNode } from '@podloom/network';
 import { allocator } from './allocator.ts';
-import { type Caches, asksOtherwise, podMatters } from './caches.ts';
+import { type Caches, type ServiceRange, asksOtherwise, podMatters } from './caches.ts';
 import type { NetworkContext } from './context.ts';
 import { fresh } from './fresh.ts';
 import { bridgesOf, holders, isObserved } from './pod-network.ts';
@@ -52,7 +53,7 @@ import { startPoolCare } from './pools.ts';
 import { rebuildPools } from './rebuild.ts';
 import { progress, tellNews } from './news.ts';
 import type { Verdict } from './verdicts.ts';
-import { view } from './view.ts';
+import { rangesOfServices, view } from './view.ts';
 import { waitingList } from './waiting.ts';
 
 export interface NetworkOptions {
@@ -64,6 +65,8 @@ export interface NetworkOptions {
   readonly clock: Clock;
   readonly sampleImage: string;
   readonly reservedCidrs: readonly string[];
+  /** Absent where the server does not tell. */
+  readonly serviceRanges: Cache<ServiceRange> | undefined;
 }
 
 /** So long pods may take to have their links, and nothing else is in their way: neither finalizers nor reports of what was only asked for. */
@@ -76,7 +79,7 @@ export async function leadNetwork(options: NetworkOptions, signal: AbortSignal):
   const { client, caches, events, metrics, clock } = options;
   const log = options.log.child({ part: 'network' });
   await using cleanup = new AsyncDisposableStack();
-  const look = view(caches, options.reservedCidrs);
+  const look = view(caches, options.reservedCidrs, options.serviceRanges);
   cleanup.defer(() => look.end());
   const podNetworks = fresh(caches.podNetworks);
   cleanup.defer(() => podNetworks.end());
@@ -285,6 +288,14 @@ export async function leadNetwork(options: NetworkOptions, signal: AbortSignal):
         ),
         (node) => look.namespacesWithin(rangesOfNode(node)).flatMap(podsIn),
       ),
+      ...(options.serviceRanges
+        ? [
+            dependsOn(
+              telling(options.serviceRanges, () => podController.isReady),
+              (ranges) => look.namespacesWithin(rangesOfServices(ranges)).flatMap(podsIn),
+            ),
+          ]
+        : []),
       dependsOn(telling(caches.grants, asksOtherwise), everyPod),
       dependsOn(
         telling(

@@ -3,7 +3,7 @@
  * have. Reads only; what takes long to work out is kept until something that it was made of changes.
  */
 import type { AdditionalNetwork, Bridge, PodConfig, PodNetworkConfig, PrimaryNetwork } from '@podloom/api';
-import type { Pod } from '@podloom/kube';
+import type { Cache, Pod } from '@podloom/kube';
 import {
   type ComposedPod,
   type Limits,
@@ -22,7 +22,7 @@ import {
   refusalOf,
   unreadable,
 } from '@podloom/network';
-import { type Caches, asksOtherwise } from './caches.ts';
+import { type Caches, type ServiceRange, asksOtherwise } from './caches.ts';
 import {
   type SourceObject,
   choosesPod,
@@ -58,6 +58,8 @@ export interface View {
   end(): void;
 }
 
+export const rangesOfServices = ({ spec }: ServiceRange): readonly string[] => spec?.cidrs ?? [];
+
 const listOf: Readonly<Record<string, keyof Sources>> = {
   PodConfig: 'podConfigs',
   PodNetworkConfig: 'podNetworkConfigs',
@@ -66,7 +68,11 @@ const listOf: Readonly<Record<string, keyof Sources>> = {
   Bridge: 'bridges',
 };
 
-export function view(caches: Caches, reservedCidrs: readonly string[]): View {
+export function view(
+  caches: Caches,
+  reservedCidrs: readonly string[],
+  serviceRanges: Cache<ServiceRange> | undefined,
+): View {
   let devices: Map<string, string> | undefined;
   /** Bridges that some object names; others are only still recorded. */
   let named: ReadonlySet<string> = new Set();
@@ -95,6 +101,7 @@ export function view(caches: Caches, reservedCidrs: readonly string[]): View {
       if (isNews || isLast) devices = undefined;
     }),
     caches.nodes.subscribe(() => (reserved = undefined)),
+    serviceRanges?.subscribe(() => (reserved = undefined)),
   ];
 
   const problems = new WeakMap<SourceObject, string | undefined>();
@@ -141,7 +148,11 @@ export function view(caches: Caches, reservedCidrs: readonly string[]): View {
   }
 
   function limits(namespace: string): Limits {
-    reserved ??= [...reservedCidrs, ...caches.nodes.list().flatMap(rangesOfNode)];
+    reserved ??= [
+      ...reservedCidrs,
+      ...(serviceRanges?.list() ?? []).flatMap(rangesOfServices),
+      ...caches.nodes.list().flatMap(rangesOfNode),
+    ];
     const labels = caches.namespaces.get(namespace)?.metadata.labels;
     return { reserved, grants: grantsFor(namespace, labels, caches.grants.list()) };
   }
@@ -195,6 +206,6 @@ export function view(caches: Caches, reservedCidrs: readonly string[]): View {
       );
       return { ...composed, interfaces, refusals: [...refused.values()].filter((one) => one !== undefined), sources };
     },
-    end: () => undo.forEach((step) => step()),
+    end: () => undo.forEach((step) => step?.()),
   };
 }
