@@ -5,6 +5,7 @@ import {
   bridgeKind,
   networkGrantKind,
   podNetworkConfigKind,
+  podNetworkKind,
   primaryNetworkKind,
 } from '@podloom/api';
 import { deployments, nodes, serviceCidrs } from '@podloom/kube';
@@ -275,6 +276,30 @@ describe('the primary link', () => {
     await eventually(async () => {
       expect((await client.list(podNetworkConfigKind.resource, { namespace })).items).toEqual([]);
       expect(await w.networks()).toEqual([]);
+    });
+  });
+
+  it('that cannot be changed says why, also where an interface of the pod fails', async () => {
+    const w = await world();
+    const { client, namespace } = w;
+    await w.operator();
+    await w.config('c', [{ name: 'pc0', master: 'br0', cidr: '10.76.0.0/24' }]);
+    await config(w, 'mtu', { eth0: { mtu: 1000 } });
+    await w.pod('a', { podconfig: 'c', podNetworkConfig: 'mtu' });
+    await eventually(async () => expect((await w.networkOf('a'))?.spec.primary).toBeDefined());
+    const { spec, metadata } = (await w.networkOf('a'))!;
+    const wrong = { state: 'Failed', message: 'Cannot be' };
+    const status = {
+      observedGeneration: metadata.generation,
+      interfaces: [{ key: spec.interfaces[0]?.key, reason: 'KernelRefused', ...wrong }],
+      primary: { reason: 'LosesIpv6', ...wrong },
+    };
+    const options = { fieldManager: 'agent', namespace, subresource: 'status' };
+    await client.apply(podNetworkKind.resource, { metadata: { name: 'a', namespace }, status } as never, options);
+    await eventually(async () => {
+      expect((await w.getConfig('c'))?.status?.conditions?.[0]).toMatchObject({ reason: 'KernelRefused' });
+      const mtu = await client.get(podNetworkConfigKind.resource, 'mtu', { namespace });
+      expect(mtu.status?.conditions?.[0]).toMatchObject({ reason: 'LosesIpv6', message: 'Pod a: Cannot be' });
     });
   });
 

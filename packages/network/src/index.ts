@@ -39,6 +39,6 @@ export type { LinkSettings, Step } from './plan/step.ts';
 export { chooseNames } from './plan/names.ts';
 export { desiredBridges, planNode } from './plan/node.ts';
 export { planPod } from './plan/pod.ts';
-export { isSameSetting, recordedLink, sysctlsToObserve } from './plan/primary.ts';
+export { isSameSetting, recordIn, recordedLink, sysctlsToObserve } from './plan/primary.ts';
 export { undoOf } from './plan/undo.ts';
 export { configLine, primaryLine } from './report/line.ts';

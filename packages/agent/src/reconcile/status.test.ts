@@ -100,7 +100,16 @@ describe('statusOf', () => {
     const plan = { interfaces: [], primary, recordFirst: false };
     expect(report({ plan }).primary).toEqual({ ...record, applied: { mtuBytes: 1400 } });
     const failures = [{ reason: 'KernelRefused', message: 'link.set: EINVAL' }];
-    expect(report({ plan, failures }).primary).toEqual(record);
+    expect(report({ plan, failures }).primary).toEqual({ ...record, state: 'Failed', ...failures[0] });
+  });
+
+  it('says why the primary link cannot be as asked, also while an interface fails and without anything on record', () => {
+    const why = { reason: 'PrimaryLinkMissing', message: 'The pod has no link eth9' };
+    const plan = { interfaces: [planned()], primary: { state: 'Failed', ...why } as const, recordFirst: false };
+    const failed = new Map([[key, { reason: 'KernelRefused', message: 'link.add: EBUSY' }]]);
+    const status = report({ plan, failed });
+    expect(status.primary).toEqual({ state: 'Failed', ...why });
+    expect(ready(status)).toMatchObject({ status: 'False', reason: 'KernelRefused' });
   });
 
   it('is not ready while what the primary link had is only being written down', () => {

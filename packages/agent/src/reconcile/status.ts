@@ -30,7 +30,7 @@ export function statusOf({ network, old, plan, failed, failures, podPid, nowMs }
     .map((entry) => since(entry, before.get(entry.key), nowMs));
   const attached = interfaces.flatMap(({ state, name }) => (state === 'Attached' && name ? name : []));
   const problem = failure ?? recordingOf(plan);
-  const primary = plan.primary && primaryOf(plan.primary, problem);
+  const primary = plan.primary && primaryOf(plan.primary, failure, plan.recordFirst);
   // Not all of this generation was looked at while the primary link waits for its record.
   const observed = plan.recordFirst ? old?.observedGeneration : (network.metadata.generation ?? 0);
   return {
@@ -76,12 +76,21 @@ function since(entry: PodInterfaceStatus, old: PodInterfaceStatus | undefined, n
   };
 }
 
+/** Where there is nothing to record, only what is wrong. */
 function primaryOf(
-  { record, applied, state }: NonNullable<PodPlan['primary']>,
+  { record, applied, state, reason, message }: NonNullable<PodPlan['primary']>,
   failure: Failure | undefined,
+  isRecording: boolean,
 ): PodNetworkStatus['primary'] {
-  const holds = state === 'Attached' || (state === 'Pending' && failure === undefined);
-  return record && { ...record, ...(applied && holds ? { applied } : {}) };
+  const isToCome = state === 'Pending' && reason === undefined;
+  const wrong = state === 'Failed' ? { reason, message } : isToCome ? failure : undefined;
+  const holds = state === 'Attached' || (isToCome && !failure && !isRecording);
+  if (!record && !wrong) return undefined;
+  return {
+    ...record,
+    ...(applied && holds ? { applied } : {}),
+    ...(wrong ? { state: 'Failed', ...wrong, message: wrong.message?.slice(0, 4_096) } : {}),
+  };
 }
 
 function readiness(

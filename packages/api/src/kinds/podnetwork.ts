@@ -201,6 +201,9 @@ const status = z
           'What was there before the first change. Restored when nobody asks for a change any more.',
         ).optional(),
         applied: primaryState('What was changed and seen to hold.').optional(),
+        state: z.enum(['Failed']).describe('Failed: see reason. Left out while nothing is wrong.').optional(),
+        reason: text(256, 'One word for programs: why it failed.').optional(),
+        message: text(4096, 'A sentence for people.').optional(),
       })
       .describe('Changes to the primary link.')
       .optional(),
@@ -242,7 +245,7 @@ export type PodInterface = z.output<typeof podInterface>;
 export type PodInterfaceStatus = NonNullable<PodNetworkStatus['interfaces']>[number];
 export type PrimaryLinkState = NonNullable<PrimaryLinkRecord['before']>;
 /** What must be known to take changes of the primary link back. */
-export type PrimaryLinkRecord = Omit<NonNullable<PodNetworkStatus['primary']>, 'applied'>;
+export type PrimaryLinkRecord = Pick<NonNullable<PodNetworkStatus['primary']>, 'interfaceName' | 'before'>;
 
 /** Label of every PodNetwork: the node of its pod. */
 export const nodeLabel = 'podnetwork.opdev.io/node';

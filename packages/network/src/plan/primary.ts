@@ -29,8 +29,13 @@ export interface PrimaryResult {
 /** The link that a record is of. Those that were written before links had names in them are of eth0. */
 export const recordedLink = (record: PrimaryLinkRecord | undefined): string => record?.interfaceName ?? 'eth0';
 
+/** What a status has on record: one that only tells what is wrong has nothing. */
+export const recordIn = (primary: PrimaryLinkRecord | undefined): PrimaryLinkRecord | undefined =>
+  primary?.interfaceName === undefined && primary?.before === undefined ? undefined : primary;
+
 /** One link at a time: where another one is wanted than the recorded one, that one first gets back what it had. */
-export function planPrimary({ wanted, record, pod }: PrimaryWish): PrimaryResult | undefined {
+export function planPrimary({ wanted, record: known, pod }: PrimaryWish): PrimaryResult | undefined {
+  const record = recordIn(known);
   const old = recordedLink(record);
   const kept = record && recordOf(old, record.before);
   if (!pod) {

@@ -26,6 +26,7 @@ describe('a PodNetwork whose primary link was changed', () => {
 
   it('holds them no longer then', () => {
     expect(holders(network(wanted, { interfaceName: 'net1', before: { mtuBytes: 9000 } }))).toEqual([]);
+    expect(holders(network(wanted, { state: 'Failed', reason: 'PrimaryLinkMissing' }))).toEqual([]);
     expect(holders(network(undefined, undefined))).toEqual([]);
     expect(isClean(network(undefined, undefined))).toBe(true);
   });

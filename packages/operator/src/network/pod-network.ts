@@ -1,6 +1,6 @@
 /** What a PodNetwork says about itself: how far its agent is, whose objects it still holds, and whether it is empty. */
 import type { PodInterface, PodNetwork, PodNetworkSpec } from '@podloom/api';
-import { namingKey, recordedLink } from '@podloom/network';
+import { namingKey, recordIn, recordedLink } from '@podloom/network';
 import { type SourceKey, sourceKey } from './sources.ts';
 
 /**
@@ -24,7 +24,7 @@ export const isClean = (network: PodNetwork): boolean =>
   asksForNothing(network.spec) && isObserved(network) && !holdsSomething(network);
 
 const holdsSomething = ({ status }: PodNetwork): boolean =>
-  (status?.interfaces ?? []).length > 0 || status?.primary !== undefined;
+  (status?.interfaces ?? []).length > 0 || recordIn(status?.primary) !== undefined;
 
 export const specSources = ({ interfaces, primary }: Pick<PodNetworkSpec, 'interfaces' | 'primary'>): string[] => [
   ...new Set(
@@ -38,7 +38,7 @@ export const leavingOf = (network: PodNetwork): string[] =>
 /** Every object that has, or may still have, something in this pod. */
 export function holders(network: PodNetwork): SourceKey[] {
   const namespace = network.metadata.namespace ?? '';
-  const record = network.status?.primary;
+  const record = recordIn(network.status?.primary);
   const restoring = record !== undefined && network.spec.primary?.interfaceName !== recordedLink(record);
   const leaving = isObserved(network) && !restoring ? [] : leavingOf(network);
   const seen = (network.status?.interfaces ?? []).map(({ key }) => key.split('/').slice(0, 2).join('/'));

@@ -36,6 +36,7 @@ import {
   type AddressRequest,
   type AllocationResult,
   type ComposedInterface,
+  type ObjectRef,
   type PoolRequest,
   coolDownMs,
 } from '@podloom/network';
@@ -265,22 +266,34 @@ const refusalsFor = ({ sources }: PodComposition, { message }: PodloomError): Pr
 /** Reasons of an agent that has not finished, as opposed to one that failed. */
 const unfinished = new Set(['Waiting', 'PodNotRunning']);
 
-/** What the agent tried and could not do. The primary link has no entry of its own: what keeps it is said for the pod as a whole. */
+/** What the agent tried and could not do. */
 function failuresOf(pod: Pod, network: PodNetwork | undefined): Problem[] {
   if (!network || !isObserved(network)) return [];
   const { interfaces, primary } = network.spec;
   const sources = new Map(interfaces.map(({ key, source }) => [key, source]));
-  const failed = (network.status?.interfaces ?? []).flatMap(
-    ({ key, state, reason = 'Failed', message = 'no reason given' }) => {
-      const ref = sources.get(key);
-      return state === 'Failed' && ref ? [{ ref, reason, message: `Pod ${pod.metadata.name}: ${message}` }] : [];
-    },
-  );
+  const problem = (ref: ObjectRef, reason = 'Failed', message = 'no reason given'): Problem => ({
+    ref,
+    reason,
+    message: `Pod ${pod.metadata.name}: ${message}`,
+  });
+  const failed = (network.status?.interfaces ?? []).flatMap(({ key, state, reason, message }) => {
+    const ref = sources.get(key);
+    return state === 'Failed' && ref ? [problem(ref, reason, message)] : [];
+  });
+  const why = network.status?.primary?.state === 'Failed' ? network.status.primary : primaryGuess(network, failed);
+  return [...failed, ...(why && primary ? primary.sources.map((ref) => problem(ref, why.reason, why.message)) : [])];
+}
+
+/** Of agents that do not say what is wrong with the primary link: what keeps it is said for the pod as a whole. */
+function primaryGuess(
+  network: PodNetwork,
+  failed: readonly Problem[],
+): { readonly reason: string; readonly message: string } | undefined {
   const ready = findCondition(network.status?.conditions, 'Ready');
-  if (failed.length > 0 || !primary || isPrimaryApplied(network)) return failed;
-  if (ready?.status !== 'False' || unfinished.has(ready.reason) || isWaitingFor(network, ready.reason)) return [];
-  const { reason, message } = ready;
-  return primary.sources.map((ref) => ({ ref, reason, message: `Pod ${pod.metadata.name}: ${message}` }));
+  if (failed.length > 0 || !network.spec.primary || isPrimaryApplied(network)) return undefined;
+  if (ready?.status !== 'False' || unfinished.has(ready.reason) || isWaitingFor(network, ready.reason))
+    return undefined;
+  return ready;
 }
 
 function specOf(
