@@ -47,7 +47,8 @@ export function allocate(
   // Statics first: the next free address must not be one that another request of this batch asks for.
   const order = requests.map((_, i) => i).toSorted((a, b) => rank(requests[a]!) - rank(requests[b]!) || a - b);
   const results: AllocationResult[] = [];
-  for (const i of order) results[i] = serve(requests[i]!, drafts, nowMs);
+  const nextEnd = endsOf(drafts, nowMs);
+  for (const i of order) results[i] = serve(requests[i]!, drafts, nowMs, nextEnd);
   const changed = drafts.filter((draft) => draft.changed);
   return { changed: changed.map((draft) => written(draft, nowMs, holder)), results };
 }
@@ -93,7 +94,9 @@ function coolUntilMs(entry: IPAllocation): number | undefined {
 
 const coolsDown = (entry: IPAllocation, nowMs: number): boolean => nowMs < (coolUntilMs(entry) ?? -Infinity);
 
-function serve(request: PoolRequest, drafts: readonly Draft[], nowMs: number): AllocationResult {
+type End = { coolUntilMs?: number };
+
+function serve(request: PoolRequest, drafts: readonly Draft[], nowMs: number, nextEnd: () => End): AllocationResult {
   if (request.address !== undefined) return serveStatic(request, request.address, drafts, nowMs);
   const own = giveAgain((entry) => isOf(entry, request), request, drafts, nowMs);
   if (own) return own;
@@ -111,7 +114,7 @@ function serve(request: PoolRequest, drafts: readonly Draft[], nowMs: number): A
   return {
     failed: 'Exhausted',
     message: `No address of ${range} is free; free one, or widen the range`,
-    ...endOf(drafts.flatMap((draft) => cooling(draft, nowMs))),
+    ...nextEnd(),
   };
 }
 
@@ -142,8 +145,17 @@ const mayHave = (
     ? !draft.numbers.isReserved(value)
     : draft.numbers.isOpen(value) && rivalsOf(draft, value, request, nowMs).length === 0;
 
-const endOf = (endsMs: readonly number[]): { coolUntilMs?: number } =>
-  endsMs.length === 0 ? {} : { coolUntilMs: Math.min(...endsMs) };
+/** Who finds nothing free is told of one end each, so that not all come back at the first; by the last one, all that cools down has. */
+function endsOf(drafts: readonly Draft[], nowMs: number): () => End {
+  let ends: number[] | undefined;
+  let told = 0;
+  return () => {
+    ends ??= drafts.flatMap((draft) => cooling(draft, nowMs)).toSorted((a, b) => a - b);
+    const coolUntilMs = ends[Math.min(told, ends.length - 1)];
+    told += 1;
+    return coolUntilMs === undefined ? {} : { coolUntilMs };
+  };
+}
 
 /** When what cools down of a pool can be handed out. */
 const cooling = ({ numbers, taken, elsewhere }: Draft, nowMs: number): number[] =>
@@ -170,7 +182,8 @@ function serveStatic(request: PoolRequest, address: string, drafts: readonly Dra
     const until = rival.releasedAt === undefined ? 'belongs to' : 'belonged until just now to';
     const whom = isFormerStock(rival) ? 'the stock of another operator' : `pod ${rival.podName}`;
     const message = `${address} ${until} ${whom}`;
-    return { failed: 'AddressTaken', message, ...endOf([coolUntilMs(rival) ?? []].flat()) };
+    const end = coolUntilMs(rival);
+    return { failed: 'AddressTaken', message, ...(end === undefined ? {} : { coolUntilMs: end }) };
   }
   return give(draft, value, request);
 }

@@ -216,6 +216,23 @@ describe('allocate', () => {
     expect(again).not.toHaveProperty('coolUntilMs');
   });
 
+  it('tells each who finds nothing of another end, and those who are more than there are ends of the last', () => {
+    const tiny = pools({ cidr: '10.0.0.0/29' });
+    const all = ['a', 'b', 'c', 'd', 'e'].map((pod) => ask(pod));
+    const full = merge(tiny, allocate(tiny, all, { now }).changed);
+    const freed = ['b', 'a'].reduce(
+      (before, pod, i) =>
+        merge(
+          before,
+          release(before, ({ podName }) => podName === pod, at(i)),
+        ),
+      full,
+    );
+    const late = ['f', 'g', 'h'].map((pod) => ask(pod));
+    const ends = allocate(freed, late, { now: at(9) }).results.map((one) => 'failed' in one && one.coolUntilMs);
+    expect(ends).toEqual([0, 1, 1].map((ms) => Date.parse(at(ms)) + coolDownMs));
+  });
+
   it('leaves a pod what is excluded since, but not what is the gateway since', () => {
     const after = merge(pools(), allocate(pools(), [ask('a')], { now }).changed);
     expect(given(turn(after, { exclude: ['192.168.100.0/28'] }), [ask('a')])).toEqual(['192.168.100.2/24']);
