@@ -28,6 +28,8 @@ export interface NetworkContext {
   /** Until it is disposed of, these objects are not let go: something of theirs is being written. */
   uses(sources: readonly SourceObject[]): Disposable;
   isUsed(source: SourceKey): boolean;
+  /** As the server has them, from after the call: one list for all who ask while another is on its way. */
+  listPodNetworks(namespace: string): Promise<readonly PodNetwork[]>;
   verdictOf(pod: Pod): Verdict | undefined;
   /** Notes what was found for a pod, tells its owner what is new, and lets the sources report. */
   judge(pod: Pod, verdict: Verdict): void;

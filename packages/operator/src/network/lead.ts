@@ -2,7 +2,7 @@
  * The network side of the operator while it leads: which change of what brings which object under review. One controller is keyed by pod and one queue
  * by source; everything else only says whose turn it is.
  */
-import { type KubeObject, type PodNetwork, PodloomError } from '@podloom/api';
+import { type KubeObject, type PodNetwork, PodloomError, podNetworkKind } from '@podloom/api';
 import {
   type Cache,
   type Client,
@@ -49,6 +49,7 @@ import {
   sourceTypeOf,
   sourceTypes,
 } from './sources.ts';
+import { sharing } from './sharing.ts';
 import { startPoolCare } from './pools.ts';
 import { rebuildPools } from './rebuild.ts';
 import { progress, tellNews } from './news.ts';
@@ -152,6 +153,10 @@ export async function leadNetwork(options: NetworkOptions, signal: AbortSignal):
       };
     },
     isUsed: (key) => used.has(key),
+    listPodNetworks: sharing(async (namespace: string) => {
+      const { items } = await client.list(podNetworkKind.resource, { namespace, signal });
+      return items;
+    }),
     verdictOf: (pod) => verdicts.get(keyOf(pod)),
     judge(pod, verdict) {
       const old = verdicts.get(keyOf(pod));

@@ -3,7 +3,7 @@
  * when it has found something.
  */
 import { type Outcome, applyStatus, hasFinalizer, isSameJson, keyOf, objectKey, removeFinalizer } from '@podloom/kube';
-import { type KubeObject, type PodNetwork, podNetworkKind } from '@podloom/api';
+import type { KubeObject, PodNetwork } from '@podloom/api';
 import { bridgeConflicts, namingKey } from '@podloom/network';
 import { type NetworkContext, fieldManager } from './context.ts';
 import { bridgesOf, holders, isObserved } from './pod-network.ts';
@@ -174,8 +174,8 @@ async function letGo(
   const left = stillThere(source, key, caches.podNetworks.by('namespace', source.metadata.namespace ?? ''), context);
   if (left.length === 0) {
     // A PodNetwork that a leader before us made may be on its way to our cache.
-    const { items } = await client.list(podNetworkKind.resource, { namespace: source.metadata.namespace, signal });
-    if (stillThere(source, key, items, context).length > 0) return { retryAfterMs: removalHoldMs };
+    const networks = await context.listPodNetworks(source.metadata.namespace ?? '');
+    if (stillThere(source, key, networks, context).length > 0) return { retryAfterMs: removalHoldMs };
     await removeFinalizer(client, type.resource, source, type.finalizer, { signal });
     return 'done';
   }
