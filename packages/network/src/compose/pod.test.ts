@@ -124,6 +124,13 @@ describe('composePod', () => {
     ]);
   });
 
+  it('takes a name and a prefix of the same letters for two interfaces', () => {
+    const keys = [{ name: 'net1' }, { namePrefix: 'net1' }].map(
+      (spec) => composePod(pod, { additionalNetworks: [additional('x', 1, spec)] }).interfaces[0]?.interface.key,
+    );
+    expect(keys).toEqual(['AdditionalNetwork/x/name:net1', 'AdditionalNetwork/x/net1']);
+  });
+
   it('takes ranges, gateway and MTU from the Bridge where the attachment has none', () => {
     const sources = {
       podConfigs: [podConfig('a', 1, { name: 'pc0', master: 'br9' })],

@@ -152,7 +152,8 @@ export function linkWishes(sources: Sources): LinkWish[] {
       const asker = askerOf(object, bySelector(spec.podSelector));
       return Object.assign(rangesOf(spec), {
         asker,
-        key: `${asker.ref.kind}/${asker.ref.name}/${spec.name ?? spec.namePrefix ?? ''}`,
+        // A name and a prefix of the same letters are two interfaces: who has one does not get the link name of the other. No name has a colon.
+        key: `${asker.ref.kind}/${asker.ref.name}/${spec.name === undefined ? spec.namePrefix : `name:${spec.name}`}`,
         name: spec.name,
         namePrefix: spec.namePrefix,
         linkType: spec.linkType,
