@@ -77,7 +77,7 @@ const attachments: readonly Case[] = [
   ['an empty PodConfig', podConfigWith({})],
   ['a sample Deployment that is not made', podConfigWith({ sampleDeployment: { create: false } })],
   ['a prefix of 15 bytes', podConfig({ name: 'abcdefghijklmno' })],
-  ['a prefix of 15 bytes with an umlaut', podConfig({ name: 'abcdefghijklmü' })],
+  ['a prefix of signs', podConfig({ name: `!#$&'()*+,-.` })],
   ['a range of one address', podConfig({ cidr: '10.0.0.7/32', gateway: 'None', addresses: ['10.0.0.7'] })],
   ['a pair of addresses (RFC 3021)', podConfig({ cidr: '10.0.0.6/31', gateway: 'None', addresses: ['10.0.0.6'] })],
   ['a range as wide as a /8', podConfig({ cidr: '10.0.0.0/8' })],

@@ -218,8 +218,8 @@ const addresses: readonly Case[] = [
 const links: readonly Case[] = [
   ['a prefix of 16 bytes', podConfig({ name: 'abcdefghijklmnop' }), `${attachment}.name`, 'Too long'],
   [
-    'a prefix of 15 characters but 16 bytes',
-    podConfig({ name: 'abcdefghijklmné' }),
+    'a prefix with a letter in which the kernel sees white space',
+    podConfig({ name: 'voilà' }),
     `${attachment}.name`,
     linkNameText,
   ],
@@ -228,6 +228,7 @@ const links: readonly Case[] = [
   ['a prefix with a slash', podConfig({ name: 'pc/0' }), `${attachment}.name`, linkNameText],
   ['a bridge with a slash', podConfig({ master: '../br0' }), `${attachment}.master`, linkNameText],
   ['a bridge with a colon', podConfig({ master: 'br0:1' }), `${attachment}.master`, linkNameText],
+  ['a bridge with the place of a number', podConfig({ master: 'br%d' }), `${attachment}.master`, linkNameText],
   ['a bridge with a space', podConfig({ master: 'br 0' }), `${attachment}.master`, linkNameText],
   ['a bridge with a line feed', podConfig({ master: 'br0\n' }), `${attachment}.master`, linkNameText],
   ['a bridge with a NUL', podConfig({ master: 'br\0' }), `${attachment}.master`, linkNameText],

@@ -73,12 +73,12 @@ export const alias = (description: string) =>
     },
   ).describe(description);
 
-/** CEL's size() of a string counts characters, the kernel bytes. */
 export const linkName = (description: string) =>
   ruled(z.string().min(1).max(15), {
-    cel: `bytes(self).size() <= 15 && !self.matches(r'${notInLinkNames}') && self != '.' && self != '..'`,
+    cel: `!self.matches(r'${notInLinkNames}') && self != '.' && self != '..'`,
     holds: isLinkName,
-    message: 'must be a link name: 1 to 15 bytes, without "/", ":" or spaces, and not "." or ".."',
+    message:
+      'must be a link name: 1 to 15 bytes of printable ASCII, without "/", ":", "%" or spaces, and not "." or ".."',
   }).describe(description);
 
 /** Names that no device can be given: every namespace has lo, and all and default are folders beside the devices' own in /proc/sys/net. */
