@@ -1,10 +1,10 @@
 /** The door of the package. It runs in the browser: no Node built-ins behind it. */
 export { withAddresses } from './compose/composed.ts';
 export { declaredNetworks } from './compose/declared.ts';
-export { bridgeDevices, bridgeNamings, namingKey } from './compose/devices.ts';
+export { type BridgeNaming, bridgeDevices, bridgeNamings, namingKey, uniqueNamings } from './compose/devices.ts';
 export { bridgeConflicts, bridgeSettings, composePod, networkOf } from './compose/pod.ts';
 export { type Limits, type Refusal, grantsFor, overlaps, rangesOfNode, refusalOf } from './compose/refusals.ts';
-export { selects } from './compose/selects.ts';
+export { type SourceObject, bridgesNamed, chooses } from './compose/sources.ts';
 export { type Sources, unreadable } from './compose/wishes.ts';
 export type { AddressRequest, ComposeConflict, ComposedInterface, ComposedPod, ObjectRef } from './compose/composed.ts';
 export { drawPod } from './explain/draw.ts';

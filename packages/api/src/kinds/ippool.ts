@@ -31,7 +31,7 @@ const spec = ruled(
     exclude: z
       .array(cidr('A range, or one address as /32 or /128.'))
       .max(1024)
-      .describe('Ranges that are never handed out.')
+      .describe('Ranges that are handed out only to who asks for an address of them.')
       .default([]),
   }),
   {

@@ -261,7 +261,7 @@ export const observedGeneration = z.int().min(0).describe('The metadata.generati
 export const phase = z
   .enum(['unset', 'configuring', 'configured'])
   .describe(
-    'How far it is. unset: not looked at yet. configuring: some pod is not as declared. configured: all selected pods are as declared.',
+    'How far it is. unset: no running pod is selected. configuring: some pod is not as declared. configured: all selected pods are as declared.',
   );
 
 /** Entries of a list in a status that grows with the cluster: an object of so many is about as large as the API server takes one. */

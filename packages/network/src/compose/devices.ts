@@ -3,7 +3,8 @@
  * others get a hashed one. FNV is collided easily on purpose, so a hashed name that is taken gives way to the next.
  */
 import { hashText } from '../hash.ts';
-import { type Sources, bridgeWishes, linkWishes } from './wishes.ts';
+import { type SourceObject, bridgesNamed } from './sources.ts';
+import { type Sources, present } from './wishes.ts';
 
 export interface BridgeNaming {
   readonly namespace: string;
@@ -15,17 +16,16 @@ export interface BridgeNaming {
 }
 
 /** The bridges that objects name, of any number of namespaces. */
-export const bridgeNamings = (sources: Sources): BridgeNaming[] => [
-  ...linkWishes(sources).flatMap(({ asker, bridge }) =>
-    bridge === undefined ? [] : [{ namespace: asker.namespace, bridge, since: asker.since }],
-  ),
-  ...bridgeWishes(sources).map(({ asker, name }) => ({ namespace: asker.namespace, bridge: name, since: asker.since })),
-];
+export const bridgeNamings = (sources: Sources): BridgeNaming[] =>
+  present<SourceObject>(Object.values(sources).flat()).flatMap((source) => {
+    const { namespace = '', creationTimestamp: since = '' } = source.metadata;
+    return bridgesNamed(source).map((bridge) => ({ namespace, bridge, since }));
+  });
 
 export const namingKey = (namespace: string, bridge: string): string => `${namespace}/${bridge}`;
 
-/** By `namingKey`. Independent of the order of the namings. */
-export function bridgeDevices(namings: readonly BridgeNaming[]): Map<string, string> {
+/** One for each bridge: since when it is named, and the device that it has. Who names many can keep this. */
+export function uniqueNamings(namings: readonly BridgeNaming[]): BridgeNaming[] {
   const unique = new Map<string, BridgeNaming>();
   for (const naming of namings) {
     const key = namingKey(naming.namespace, naming.bridge);
@@ -33,7 +33,12 @@ export function bridgeDevices(namings: readonly BridgeNaming[]): Map<string, str
     const older = !known || compare(naming.since, known.since) < 0 ? naming : known;
     unique.set(key, { ...older, device: smaller(known?.device, naming.device) });
   }
-  const byAge = [...unique.values()].toSorted(
+  return [...unique.values()];
+}
+
+/** By `namingKey`. Independent of the order of the namings. */
+export function bridgeDevices(namings: readonly BridgeNaming[]): Map<string, string> {
+  const byAge = uniqueNamings(namings).toSorted(
     (a, b) => compare(a.since, b.since) || compare(a.namespace, b.namespace) || compare(a.bridge, b.bridge),
   );
   const devices = new Map<string, string>();

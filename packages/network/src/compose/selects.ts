@@ -1,7 +1,7 @@
 /** Whether a label selector chooses a pod, as Kubernetes does it: everything named must hold, and nothing named holds for all. */
 import type { AdditionalNetworkSpec } from '@podloom/api';
 
-export type LabelSelector = AdditionalNetworkSpec['podSelector'];
+type LabelSelector = AdditionalNetworkSpec['podSelector'];
 
 export function selects(selector: LabelSelector, labels: Readonly<Record<string, string>>): boolean {
   const equal = Object.entries(selector.matchLabels ?? {}).every(([key, value]) => labels[key] === value);

@@ -14,13 +14,11 @@ import {
   formatIp,
   isIp,
   parseIp,
-  podConfigLabel,
-  podNetworkConfigLabel,
 } from '@podloom/api';
 import { rangeOf } from '../plan/world.ts';
 import type { ObjectRef } from './composed.ts';
 import { routePlace } from './primary.ts';
-import { type LabelSelector, selects } from './selects.ts';
+import { type SourceObject, chooses } from './sources.ts';
 
 export interface Sources {
   readonly podConfigs?: readonly PodConfig[] | undefined;
@@ -73,27 +71,18 @@ export interface BridgeWish extends RangeWish {
 }
 
 /** What is being deleted asks for nothing any more. */
-const present = <T extends KubeObject>(objects: readonly T[] | undefined): T[] =>
+export const present = <T extends KubeObject>(objects: readonly T[] | undefined): T[] =>
   (objects ?? []).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
 
-function askerOf({ apiVersion, kind, metadata }: KubeObject, chooses: Asker['chooses'], fieldPath?: string): Asker {
+function askerOf(source: SourceObject, fieldPath?: string): Asker {
+  const { apiVersion, kind, metadata } = source;
   return {
     namespace: metadata.namespace ?? '',
-    chooses,
+    chooses: (labels) => chooses(source, labels),
     ref: { apiVersion, kind, name: metadata.name ?? '', ...(fieldPath === undefined ? {} : { fieldPath }) },
     since: metadata.creationTimestamp ?? '',
   };
 }
-
-const byLabel =
-  (label: string, { metadata }: KubeObject): Asker['chooses'] =>
-  (labels) =>
-    labels[label] === metadata.name;
-const bySelector =
-  (selector: LabelSelector): Asker['chooses'] =>
-  (labels) =>
-    selects(selector, labels);
-const nobody = (): boolean => false;
 
 interface Ranged {
   readonly cidr?: string | undefined;
@@ -137,19 +126,19 @@ export function linkWishes(sources: Sources): LinkWish[] {
   return [
     ...present(sources.podConfigs).flatMap((object) =>
       (object.spec.networkAttachments ?? []).map((attachment, i) => {
-        const asker = askerOf(object, byLabel(podConfigLabel, object), `spec.networkAttachments[${i}]`);
+        const asker = askerOf(object, `spec.networkAttachments[${i}]`);
         return upstreamLink(asker, attachment.name, attachment);
       }),
     ),
     ...present(sources.podNetworkConfigs).flatMap((object) =>
       (object.spec.additionalNetworks ?? []).map((attachment, i) => {
-        const asker = askerOf(object, byLabel(podNetworkConfigLabel, object), `spec.additionalNetworks[${i}]`);
+        const asker = askerOf(object, `spec.additionalNetworks[${i}]`);
         return upstreamLink(asker, attachment.networkName, attachment);
       }),
     ),
     ...present(sources.additionalNetworks).map((object): LinkWish => {
       const { spec } = object;
-      const asker = askerOf(object, bySelector(spec.podSelector));
+      const asker = askerOf(object);
       return Object.assign(rangesOf(spec), {
         asker,
         // A name and a prefix of the same letters are two interfaces: who has one does not get the link name of the other. No name has a colon.
@@ -174,13 +163,13 @@ export function primaryWishes(sources: Sources): PrimaryWish[] {
     ...present(sources.podNetworkConfigs)
       .filter(({ spec }) => spec.eth0?.mtu !== undefined)
       .map((object) => ({
-        asker: askerOf(object, byLabel(podNetworkConfigLabel, object), 'spec.eth0'),
+        asker: askerOf(object, 'spec.eth0'),
         primary: { interfaceName: 'eth0', mtuBytes: object.spec.eth0?.mtu },
       })),
     ...present(sources.primaryNetworks).map((object) => {
-      const { interfaceName, mtuBytes, txQueueLength, sysctls, routes, podSelector } = object.spec;
+      const { interfaceName, mtuBytes, txQueueLength, sysctls, routes } = object.spec;
       return {
-        asker: askerOf(object, bySelector(podSelector)),
+        asker: askerOf(object),
         primary: { interfaceName, mtuBytes, txQueueLength, sysctls, routes },
       };
     }),
@@ -191,7 +180,7 @@ export function primaryWishes(sources: Sources): PrimaryWish[] {
 export const bridgeWishes = (sources: Sources): BridgeWish[] =>
   present(sources.bridges).map((object) =>
     Object.assign(rangesOf(object.spec), {
-      asker: askerOf(object, nobody),
+      asker: askerOf(object),
       name: object.spec.name,
       mtuBytes: object.spec.mtu,
     }),

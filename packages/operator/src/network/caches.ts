@@ -110,7 +110,7 @@ export function startCaches({ client, log, signal, onlyNamespace }: CacheContext
   };
 }
 
-/** A cluster has many pods, and of each we read six fields. */
+/** A cluster has many pods, and of each we read little. */
 function trimPod({ apiVersion, kind, metadata, spec, status }: Pod): Pod {
   const { name, namespace, uid, resourceVersion, labels, creationTimestamp, deletionTimestamp } = metadata;
   return {
@@ -128,6 +128,7 @@ function trimPod({ apiVersion, kind, metadata, spec, status }: Pod): Pod {
 
 /** Statuses and finalizers are our own doing, and say nothing about what is asked for. */
 export const asksOtherwise = (old: KubeObject | undefined, now: KubeObject): boolean =>
+  old?.metadata.uid !== now.metadata.uid ||
   old?.metadata.generation !== now.metadata.generation ||
   old?.metadata.deletionTimestamp !== now.metadata.deletionTimestamp;
 

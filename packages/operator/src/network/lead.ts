@@ -30,7 +30,7 @@ import {
   telling,
   workQueue,
 } from '@podloom/kube';
-import { namingKey, rangesOfNode } from '@podloom/network';
+import { bridgesNamed, namingKey, rangesOfNode } from '@podloom/network';
 import { allocator } from './allocator.ts';
 import { type Caches, type ServiceRange, asksOtherwise, podMatters } from './caches.ts';
 import type { NetworkContext } from './context.ts';
@@ -41,7 +41,6 @@ import { type Pace, reconcileSource } from './source.ts';
 import {
   type SourceKey,
   type SourceObject,
-  bridgesNamed,
   isBridge,
   keyOfRef,
   keyOfSource,

@@ -39,6 +39,7 @@ import {
   type ObjectRef,
   type PoolRequest,
   coolDownMs,
+  withAddresses,
 } from '@podloom/network';
 import type { NetworkContext } from './context.ts';
 import {
@@ -51,14 +52,12 @@ import {
   leavingOf,
   specSources,
 } from './pod-network.ts';
-import { livingUid, releaseForGone, releaseUnneeded } from './release.ts';
+import { isFinished, livingUid, releaseForGone, releaseUnneeded } from './release.ts';
 import { keyOfSource } from './sources.ts';
 import type { PodComposition } from './view.ts';
 import { type Problem, editionOf } from './verdicts.ts';
 
 const resource = podNetworkKind.resource;
-
-export const isFinished = ({ status }: Pod): boolean => status?.phase === 'Succeeded' || status?.phase === 'Failed';
 
 /** A pod that is to have what its sources say: it runs, or it did when it got its PodNetwork and has not ended. */
 export function isServed(pod: Pod, network: PodNetwork | undefined): boolean {
@@ -227,7 +226,7 @@ async function giveTo(
     return { composed, problem: { ref: source, reason, message }, coolUntilMs };
   }
   const addresses = results.flatMap((result) => ('address' in result ? result.address : []));
-  return { composed, link: { ...composed.interface, addresses } };
+  return { composed, link: withAddresses(composed, addresses) };
 }
 
 const isRequested = (address: string, range: AddressRequest): boolean =>

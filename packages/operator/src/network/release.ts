@@ -3,7 +3,7 @@
  * To hand out late costs nothing and to take back wrongly costs a pod its address, so the server itself is asked before anything is taken back.
  */
 import { type PodNetwork, type PodNetworkSpec, podNetworkKind } from '@podloom/api';
-import { type ObjectKey, type Pod, parseObjectKey, pods, unlessGone } from '@podloom/kube';
+import { type ObjectKey, type Pod, keyOf, parseObjectKey, pods, unlessGone } from '@podloom/kube';
 import { networkOf } from '@podloom/network';
 import type { Held, Leaves } from './allocator.ts';
 import type { NetworkContext } from './context.ts';
@@ -22,6 +22,8 @@ export async function releaseForGone(
   await allocator.release(key, ({ entry }) => entry.podUid !== uid);
 }
 
+export const isFinished = ({ status }: Pod): boolean => status?.phase === 'Succeeded' || status?.phase === 'Failed';
+
 /** Uid of the pod that has this name and has not ended, as the server itself says. */
 export async function livingUid(
   key: ObjectKey,
@@ -30,8 +32,7 @@ export async function livingUid(
 ): Promise<string | undefined> {
   const { name, namespace } = parseObjectKey(key);
   const pod = await unlessGone(() => client.get(pods, name, { namespace, signal }));
-  const hasEnded = pod?.status?.phase === 'Succeeded' || pod?.status?.phase === 'Failed';
-  return hasEnded ? undefined : pod?.metadata.uid;
+  return pod && !isFinished(pod) ? pod.metadata.uid : undefined;
 }
 
 export interface Wanted {
@@ -48,7 +49,7 @@ export async function releaseUnneeded(
   context: NetworkContext,
   signal: AbortSignal,
 ): Promise<void> {
-  const key = `${pod.metadata.namespace}/${pod.metadata.name}` as ObjectKey;
+  const key = keyOf(pod);
   const isLoose =
     (seen: PodNetwork | undefined): Leaves =>
     (held) =>

@@ -3,12 +3,10 @@
  * what is special to one of them is beside its status.
  */
 import {
-  type AdditionalNetwork,
   type Bridge,
   type KubeObject,
   type PodConfig,
   type PodNetworkConfig,
-  type PrimaryNetwork,
   type Resource,
   additionalNetworkKind,
   bridgeFinalizer,
@@ -22,9 +20,9 @@ import {
   primaryNetworkKind,
 } from '@podloom/api';
 import type { Pod } from '@podloom/kube';
-import { type ObjectRef, selects } from '@podloom/network';
+import { type ObjectRef, type SourceObject, chooses } from '@podloom/network';
 
-export type SourceObject = PodConfig | PodNetworkConfig | Bridge | PrimaryNetwork | AdditionalNetwork;
+export type { SourceObject };
 
 export interface SourceType {
   readonly kind: string;
@@ -48,15 +46,9 @@ export const sourceTypes: readonly SourceType[] = [
 
 export const sourceTypeOf = (kind: string): SourceType | undefined => sourceTypes.find((one) => one.kind === kind);
 
-/** Whether the object asks for something in this pod. A Bridge asks for nothing by itself. */
-export function choosesPod(source: SourceObject, pod: Pod): boolean {
-  if (source.metadata.namespace !== pod.metadata.namespace) return false;
-  const labels = pod.metadata.labels ?? {};
-  if (isPodConfig(source)) return labels[podConfigLabel] === source.metadata.name;
-  if (isPodNetworkConfig(source)) return labels[podNetworkConfigLabel] === source.metadata.name;
-  if (isBridge(source)) return false;
-  return selects(source.spec.podSelector, labels);
-}
+/** Whether the object asks for something in this pod. */
+export const choosesPod = (source: SourceObject, { metadata }: Pod): boolean =>
+  source.metadata.namespace === metadata.namespace && chooses(source, metadata.labels ?? {});
 
 /** The objects that a pod names by its labels. Other kinds find their pods by selectors. */
 export const namedByLabel = ({ metadata: { namespace = '', labels = {} } }: Pod): SourceKey[] =>
@@ -64,17 +56,6 @@ export const namedByLabel = ({ metadata: { namespace = '', labels = {} } }: Pod)
     { kind: 'PodConfig', name: labels[podConfigLabel] },
     { kind: 'PodNetworkConfig', name: labels[podNetworkConfigLabel] },
   ].flatMap(({ kind, name }) => (name === undefined ? [] : sourceKey(namespace, kind, name)));
-
-/** The bridges that an object names, each of its own namespace. */
-export function bridgesNamed(source: SourceObject): string[] {
-  const names = ((): (string | undefined)[] => {
-    if (isPodConfig(source)) return (source.spec.networkAttachments ?? []).map(({ master }) => master);
-    if (isPodNetworkConfig(source)) return (source.spec.additionalNetworks ?? []).map(({ master }) => master);
-    if (isBridge(source)) return [source.spec.name];
-    return 'bridge' in source.spec ? [source.spec.bridge] : [];
-  })();
-  return names.filter((name) => name !== undefined);
-}
 
 export const isPodConfig = (object: KubeObject): object is PodConfig => object.kind === 'PodConfig';
 export const isPodNetworkConfig = (object: KubeObject): object is PodNetworkConfig =>
