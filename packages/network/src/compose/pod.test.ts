@@ -17,7 +17,7 @@ import {
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { PodIdentity } from './composed.ts';
-import { bridgeDevices, type BridgeNaming } from './devices.ts';
+import { bridgeDevices, type BridgeNaming, uniqueNamings } from './devices.ts';
 import { bridgeConflicts, composePod } from './pod.ts';
 import { refusalOf } from './refusals.ts';
 import { selects } from './selects.ts';
@@ -415,6 +415,12 @@ describe('bridgeDevices', () => {
         const devices = bridgeDevices(one);
         expect(new Set(devices.values()).size).toBe(devices.size);
         expect(Object.fromEntries(bridgeDevices(other))).toEqual(Object.fromEntries(devices));
+        // Nor whether each namespace was looked at for itself before.
+        const kept = Map.groupBy(one, ({ namespace }) => namespace)
+          .values()
+          .flatMap(uniqueNamings)
+          .toArray();
+        expect(Object.fromEntries(bridgeDevices(kept))).toEqual(Object.fromEntries(devices));
       }),
     );
   });

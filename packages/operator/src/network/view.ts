@@ -5,6 +5,7 @@
 import type { AdditionalNetwork, Bridge, PodConfig, PodNetworkConfig, PrimaryNetwork } from '@podloom/api';
 import type { Cache, Pod } from '@podloom/kube';
 import {
+  type BridgeNaming,
   type ComposedPod,
   type Limits,
   type Refusal,
@@ -20,6 +21,7 @@ import {
   overlaps,
   rangesOfNode,
   refusalOf,
+  uniqueNamings,
   unreadable,
 } from '@podloom/network';
 import { type Caches, type ServiceRange, asksOtherwise } from './caches.ts';
@@ -74,8 +76,9 @@ export function view(
   serviceRanges: Cache<ServiceRange> | undefined,
 ): View {
   let devices: Map<string, string> | undefined;
-  /** Bridges that some object names; others are only still recorded. */
-  let named: ReadonlySet<string> = new Set();
+  /** By namespace, renewed where something has changed: the bridges that its objects name, and with them those that its PodNetworks have recorded. */
+  const namings = new Map<string, { readonly named: ReadonlySet<string>; readonly all: readonly BridgeNaming[] }>();
+  const changed = new Set<string>();
   let reserved: string[] | undefined;
   /** By namespace. */
   const sources = new Map<string, Sources>();
@@ -85,18 +88,22 @@ export function view(
     ...[...caches.sources.values()].map((cache) =>
       cache.subscribe(({ old, now }) => {
         if (old && now && !asksOtherwise(old, now)) return;
+        const { namespace = '' } = (now ?? old)?.metadata ?? {};
         devices = undefined;
-        sources.delete((now ?? old)?.metadata.namespace ?? '');
+        changed.add(namespace);
+        sources.delete(namespace);
       }),
     ),
     caches.podNetworks.subscribe(({ old, now }) => {
-      if (old?.metadata.generation === now?.metadata.generation) return;
+      if (old && now && !asksOtherwise(old, now)) return;
+      const { namespace = '' } = (now ?? old)?.metadata ?? {};
+      changed.add(namespace);
       // Working it out again for each PodNetwork would make the last of many slow; most say what is known.
       const isNews = (now?.spec.interfaces ?? []).some(
-        ({ bridge }) => bridge && devices?.get(namingKey(now?.metadata.namespace ?? '', bridge.name)) !== bridge.device,
+        ({ bridge }) => bridge && devices?.get(namingKey(namespace, bridge.name)) !== bridge.device,
       );
       const isLast = (old?.spec.interfaces ?? []).some(
-        ({ bridge }) => bridge && !named.has(namingKey(old?.metadata.namespace ?? '', bridge.name)),
+        ({ bridge }) => bridge && !namings.get(namespace)?.named.has(bridge.name),
       );
       if (isNews || isLast) devices = undefined;
     }),
@@ -110,12 +117,11 @@ export function view(
     return problems.get(source);
   }
   /** One that cannot be read says so itself, and keeps nobody else from being served. */
-  const all = <T extends SourceObject>(kind: T['kind'], namespace?: string): T[] => {
-    const cache = caches.sources.get(kind);
-    const held = namespace === undefined ? cache?.list() : cache?.by('namespace', namespace);
-    return (held as T[]).filter((source) => problemOf(source) === undefined);
-  };
-  const gather = (namespace?: string): Sources => ({
+  const all = <T extends SourceObject>(kind: T['kind'], namespace: string): T[] =>
+    ((caches.sources.get(kind)?.by('namespace', namespace) ?? []) as T[]).filter(
+      (source) => problemOf(source) === undefined,
+    );
+  const gather = (namespace: string): Sources => ({
     podConfigs: all<PodConfig>('PodConfig', namespace),
     podNetworkConfigs: all<PodNetworkConfig>('PodNetworkConfig', namespace),
     additionalNetworks: all<AdditionalNetwork>('AdditionalNetwork', namespace),
@@ -132,18 +138,22 @@ export function view(
   /** Of all namespaces, because they share the nodes' list of names. What a PodNetwork has recorded stays. */
   function currentDevices(): Map<string, string> {
     if (devices) return devices;
-    const namings = bridgeNamings(gather());
-    named = new Set(namings.map(({ namespace, bridge }) => namingKey(namespace, bridge)));
-    devices = bridgeDevices([
-      ...namings,
-      ...caches.podNetworks
-        .list()
-        .flatMap(({ metadata: { namespace = '', creationTimestamp = '' }, spec }) =>
+    for (const namespace of changed) {
+      const wished = bridgeNamings(sourcesOf(namespace));
+      const recorded = caches.podNetworks
+        .by('namespace', namespace)
+        .flatMap(({ metadata: { creationTimestamp: since = '' }, spec }) =>
           spec.interfaces.flatMap(({ bridge }) =>
-            bridge ? [{ namespace, bridge: bridge.name, since: creationTimestamp, device: bridge.device }] : [],
+            bridge ? [{ namespace, bridge: bridge.name, since, device: bridge.device }] : [],
           ),
-        ),
-    ]);
+        );
+      const named = new Set(wished.map(({ bridge }) => bridge));
+      const all = uniqueNamings([...wished, ...recorded]);
+      if (all.length === 0) namings.delete(namespace);
+      else namings.set(namespace, { named, all });
+    }
+    changed.clear();
+    devices = bridgeDevices([...namings.values()].flatMap((one) => one.all));
     return devices;
   }
 
