@@ -205,6 +205,7 @@ describe('a pod', () => {
     const { status } = await world.settled(name);
     expect(status?.primary).toEqual({
       interfaceName: 'eth0',
+      sandboxId: expect.any(String) as unknown,
       before: { mtuBytes: 1500, sysctls: { 'net.ipv4.conf.arp_ignore': '0' } },
       applied: { mtuBytes: 1400, sysctls },
     });

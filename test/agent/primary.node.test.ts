@@ -28,6 +28,7 @@ afterEach(async () => {
 
 const eventually = <T>(check: () => T | Promise<T>): Promise<T> =>
   vi.waitFor(check, { timeout: 120_000, interval: 10 });
+const sandboxId = expect.any(String) as unknown;
 const readyOf = ({ status }: PodNetwork) => findCondition(status?.conditions, 'Ready');
 const mtu = (link = 'eth0'): number | undefined => world.runtime.netns(name).link.get(link).mtu;
 const ask = (mtuBytes: number, interfaceName = 'eth0', more = {}) =>
@@ -54,6 +55,7 @@ describe('a primary link that is not eth0', () => {
     const { status } = await world.settled(name);
     expect(status?.primary).toEqual({
       interfaceName: 'net1',
+      sandboxId,
       before: { mtuBytes: 9000 },
       applied: { mtuBytes: 2000 },
     });
@@ -66,7 +68,7 @@ describe('a primary link that is not eth0', () => {
     await world.declare(name, {
       primary: { interfaceName: 'net1', routes: [{ to: '198.51.100.0/24' }], sources: [] },
     });
-    expect((await world.settled(name)).status?.primary).toEqual({ interfaceName: 'net1' });
+    expect((await world.settled(name)).status?.primary).toEqual({ interfaceName: 'net1', sandboxId });
     expect(netns.route.list({ protocol: 149 })).toHaveLength(1);
     await world.declare(name, {});
     await restored();
@@ -95,13 +97,38 @@ describe('a primary link that is not eth0', () => {
   });
 });
 
+describe('a pod whose sandbox is made anew while the agent is away, as when its node starts anew', () => {
+  beforeEach(async () => {
+    await ask(1400);
+    await world.settled(name);
+    await agent.stop();
+    await world.runtime.recreate(name);
+    world.runtime.netns(name).link.set('eth0', { mtu: 1450 });
+  });
+
+  it('gets back what its link has there, and not what the former one had', async () => {
+    agent = world.startAgent();
+    await eventually(() => expect(mtu()).toBe(1400));
+    await world.client.delete(podNetworkKind.resource, name);
+    await eventually(() => expect(mtu()).toBe(1450));
+    await world.declare(name, {});
+  });
+
+  it('keeps what it has where nobody asks any more', async () => {
+    await world.declare(name, {});
+    agent = world.startAgent();
+    await restored();
+    expect(mtu()).toBe(1450);
+  });
+});
+
 describe('a pod that the runtime does not know', () => {
   it('is waited for, and what its primary link had stays on record', async () => {
     await ask(1400);
     await world.settled(name);
     const show = world.runtime.hide(name);
     const { status } = await world.settled(name, false);
-    expect(status?.primary).toEqual({ interfaceName: 'eth0', before: { mtuBytes: 1500 } });
+    expect(status?.primary).toEqual({ interfaceName: 'eth0', sandboxId, before: { mtuBytes: 1500 } });
     expect(findCondition(status?.conditions, 'Ready')?.reason).toBe('PodNotRunning');
     show();
     await world.settled(name);

@@ -141,13 +141,13 @@ function attach(network: PodNetwork, process: PodProcess | undefined, deps: PodD
   const { node, view, clock, reporter } = deps;
   const key = keyOf(network);
   const old = reporter.current(network);
-  const record = old?.primary;
   const spec = isLeaving(network) ? { ...network.spec, interfaces: [], primary: undefined } : network.spec;
   const isHostNetwork = process !== undefined && process.inode === deps.nodeInode;
   const { pod, isNew } = enter(key, network, isHostNetwork ? undefined : process, deps);
 
+  const record = recordFor(pod, old?.primary);
   const pid = old?.podPid ?? process?.pid;
-  const { observed, names } = observe(key, spec, { pod, pid, old }, deps);
+  const { observed, names } = observe(key, spec, { pod, pid, old, record }, deps);
   for (const { node: port } of names.values()) deps.ports.set(port, key);
   const desired = { namespace: network.metadata.namespace ?? '', spec, names, primaryRecord: record };
   const plan = planPod(desired, observed);
@@ -164,7 +164,15 @@ function attach(network: PodNetwork, process: PodProcess | undefined, deps: PodD
   if (steps.some((step) => step.do === 'deleteLink' || isOtherMtu(step))) deps.tidy();
 
   const problems = problemsOf(plan, outcome, drift, isHostNetwork);
-  const status = statusOf({ network, old, plan, ...problems, podPid: pod ? pid : old?.podPid, nowMs: clock.now() });
+  const status = statusOf({
+    network,
+    old,
+    plan,
+    ...problems,
+    podPid: pod ? pid : old?.podPid,
+    sandboxId: pod ? pod.process.sandboxId : old?.primary?.sandboxId,
+    nowMs: clock.now(),
+  });
   tell(network, old, status, deps);
   if (status.interfaces?.some(({ state }) => state === 'Failed')) deps.failed.add(key);
   else deps.failed.delete(key);
@@ -178,6 +186,17 @@ function attach(network: PodNetwork, process: PodProcess | undefined, deps: PodD
   };
 }
 
+/** What another sandbox's link had is not this one's to get back. Records that were written before they named the sandbox are of the one that there is. */
+const recordFor = (pod: ServedPod | undefined, record: PrimaryLinkRecord | undefined): PrimaryLinkRecord | undefined =>
+  pod && (record?.sandboxId ?? pod.process.sandboxId) !== pod.process.sandboxId ? undefined : record;
+
+interface Known {
+  readonly pod: ServedPod | undefined;
+  readonly pid: number | undefined;
+  readonly old: PodNetworkStatus | undefined;
+  readonly record: PrimaryLinkRecord | undefined;
+}
+
 /**
  * Ports of other pods are not read again for this one, as long as neither a name nor a MAC can be in question: where many pods come at once, each would
  * read the port of the one before it.
@@ -185,10 +204,10 @@ function attach(network: PodNetwork, process: PodProcess | undefined, deps: PodD
 function observe(
   key: ObjectKey,
   spec: PodNetworkSpec,
-  { pod, pid, old }: { pod: ServedPod | undefined; pid: number | undefined; old: PodNetworkStatus | undefined },
+  { pod, pid, old, record }: Known,
   { view, ports }: PodDeps,
 ): { readonly observed: Observed; readonly names: Map<string, LinkNames> } {
-  const inPod = pod && observePod(pod.netns, spec, old?.primary);
+  const inPod = pod && observePod(pod.netns, spec, record);
   const look = (matters?: (link: string) => boolean) => {
     const observed = { node: view.current(matters), pod: inPod };
     const names = pod && pid !== undefined ? chooseNames({ spec, status: old, pid, observed }) : recordedNames(old);
@@ -298,7 +317,7 @@ export function releasePod(deps: PodDeps, remembered: Map<ObjectKey, PrimaryLink
   return ({ name, namespace }, { log }) => {
     const key = keyOf({ metadata: { name, ...(namespace === undefined ? {} : { namespace }) } });
     const pod = deps.served.get(key);
-    const record = remembered.get(key);
+    const record = recordFor(pod, remembered.get(key));
     if (pod && record) {
       const spec = { podUid: pod.podUid, interfaces: [], primary: undefined };
       const observed = { node: deps.view.current(), pod: observePod(pod.netns, spec, record) };

@@ -18,7 +18,7 @@ it('gives the primary link back, tries again where it could not, and forgets the
   const deps = {
     node: world.node,
     view: world.view,
-    served: { get: () => ({ podUid: 'uid', netns: pod }), close: () => undefined },
+    served: { get: () => ({ podUid: 'uid', process: { sandboxId: 's' }, netns: pod }), close: () => undefined },
     failed: new Set(),
     ports: new Map(),
     tidy: () => undefined,

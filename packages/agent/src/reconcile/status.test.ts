@@ -28,6 +28,7 @@ const report = (more: Partial<StatusInput> = {}): PodNetworkStatus =>
     failed: new Map(),
     failures: [],
     podPid: 7,
+    sandboxId: undefined,
     nowMs: minute,
     ...more,
   });

@@ -18,10 +18,13 @@ export interface StatusInput {
   /** Of what belongs to no interface: removals, the primary link. */
   readonly failures: readonly Failure[];
   readonly podPid: number | undefined;
+  /** Whose primary link it is. */
+  readonly sandboxId: string | undefined;
   readonly nowMs: number;
 }
 
-export function statusOf({ network, old, plan, failed, failures, podPid, nowMs }: StatusInput): PodNetworkStatus {
+export function statusOf(input: StatusInput): PodNetworkStatus {
+  const { network, old, plan, failed, failures, podPid, sandboxId, nowMs } = input;
   const before = new Map(old?.interfaces?.map((entry) => [entry.key, entry]));
   const [failure] = failures;
   const interfaces = plan.interfaces
@@ -38,7 +41,7 @@ export function statusOf({ network, old, plan, failed, failures, podPid, nowMs }
     conditions: setCondition(old?.conditions, readiness(network, interfaces, plan.primary, problem), nowMs),
     ...(podPid === undefined ? {} : { podPid }),
     interfaces,
-    ...(primary ? { primary } : {}),
+    ...(primary ? { primary: { ...primary, ...(sandboxId === undefined ? {} : { sandboxId }) } } : {}),
     ...(attached.length === 0 ? {} : { networks: attached.join(',').slice(0, 1_024) }),
   };
 }

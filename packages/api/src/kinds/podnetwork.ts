@@ -197,6 +197,7 @@ const status = z
     primary: z
       .object({
         interfaceName: text(15, 'The link that this is about. Left out, it is eth0.').optional(),
+        sandboxId: text(128, 'Sandbox of the pod whose link it is. Another one has a link of its own.').optional(),
         before: primaryState(
           'What was there before the first change. Restored when nobody asks for a change any more.',
         ).optional(),
