@@ -1,5 +1,5 @@
 /** The primary link of pods, by the whole agent: nothing that was there is lost, on whichever link, and whether the pod is found or not. */
-import { type PodNetwork, podNetworkKind } from '@podloom/api';
+import { type PodNetwork, Unavailable, podNetworkKind } from '@podloom/api';
 import { findCondition } from '@podloom/kube';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type Agent, type World, linkNames, makeWorld, podInterface } from './world.ts';
@@ -94,6 +94,33 @@ describe('a primary link that is not eth0', () => {
     await world.client.delete(podNetworkKind.resource, name);
     await eventually(() => expect([mtu(), mtu('net1')]).toEqual([1500, 9000]));
     await world.declare(name, {});
+  });
+});
+
+describe('a PodNetwork that is deleted by hand and composed again before anyone looked', () => {
+  it('knows what the primary link had', async () => {
+    await ask(1400);
+    const { metadata: former } = await world.settled(name);
+    // While one of its statuses is being written nothing else is done about it.
+    const late = Promise.withResolvers<never>();
+    const apply = world.client.apply.bind(world.client);
+    using writing = vi
+      .spyOn(world.client, 'apply')
+      .mockImplementation((resource, object, options) =>
+        object.metadata.uid === former.uid ? late.promise : apply(resource, object, options),
+      );
+    await ask(1300);
+    await eventually(() => expect(writing.mock.calls.map(([, , { subresource }]) => subresource)).toContain('status'));
+    await world.client.delete(podNetworkKind.resource, name);
+    await ask(1200);
+    // What was declared after it is settled, so the agent has heard of it.
+    const other = `${name}-other`;
+    await world.declare(other, {});
+    await world.settled(other);
+    late.reject(new Unavailable('TOO_LATE', 'The former one is gone'));
+    expect((await world.settled(name)).status?.primary).toMatchObject({ before: { mtuBytes: 1500 } });
+    expect(mtu()).toBe(1200);
+    await world.client.delete(podNetworkKind.resource, other);
   });
 });
 

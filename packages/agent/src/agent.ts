@@ -1,5 +1,5 @@
 /** Wires the agent of one node: the PodNetworks of the node, the container runtime, the kernel. No logic here. */
-import { type PodNetwork, type PrimaryLinkRecord, podNetworkKind } from '@podloom/api';
+import { type PodNetwork, podNetworkKind } from '@podloom/api';
 import {
   type Client,
   type Clock,
@@ -33,7 +33,7 @@ import { nodeView } from './observe/node.ts';
 import { tidyNode } from './reconcile/node.ts';
 import { pace } from './reconcile/pace.ts';
 import { patience } from './reconcile/patience.ts';
-import { type PodDeps, podNetworkReconciler, releasePod } from './reconcile/pod.ts';
+import { type PodDeps, type Remembered, podNetworkReconciler, releasePod } from './reconcile/pod.ts';
 import { statusReporter } from './reconcile/reporter.ts';
 import { servedPods } from './reconcile/served.ts';
 import type { AgentSettings } from './settings.ts';
@@ -144,6 +144,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
   );
   const served = servedPods(listening);
   const reporter = statusReporter(client);
+  const remembered = new Map<ObjectKey, Remembered>();
   const podDeps: PodDeps = {
     node,
     nodeInode: fstatSync(node.fd).ino,
@@ -156,21 +157,21 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     patience: patience(clock),
     events,
     clock,
+    remembered,
     ports,
     failed,
     tidy,
     attached: (key, steps) => measure.attached(key, steps),
     countFailure: (reason) => measure.failed(reason),
   };
-  const remembered = new Map<ObjectKey, PrimaryLinkRecord>();
   cache.subscribe(({ key, old, now }) => {
-    const record = now?.status?.primary;
-    if (record) remembered.set(key, record);
+    // One without status was not looked at yet: its pod may have had another, deleted by hand a moment ago.
+    if (now?.status?.primary) remembered.set(key, { podUid: now.spec.podUid, record: now.status.primary });
+    else if (now?.status) remembered.delete(key);
     if (!now) measure.forget(key);
     else if (old?.metadata.generation !== now.metadata.generation) measure.heard(key);
     // What was added cannot be in anyone's way; what was taken out may have been the last.
     if (old && old.metadata.generation !== now?.metadata.generation) tidy();
-    if (now && !record) remembered.delete(key);
     if (old && !now) reporter.forget(old.metadata.uid ?? '');
   });
   const serving = controller<PodNetwork>({
@@ -181,7 +182,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
       (old, now) => old?.metadata.generation !== now.metadata.generation || !reporter.isOurs(now),
     ),
     reconcile: podNetworkReconciler(podDeps),
-    reconcileAbsence: releasePod(podDeps, remembered),
+    reconcileAbsence: releasePod(podDeps),
     watches: [dependsOn(doors.source, ({ metadata: { name = '', namespace } }) => [{ name, namespace }])],
     concurrency,
     client,

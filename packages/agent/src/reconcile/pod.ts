@@ -56,6 +56,8 @@ export interface PodDeps {
   readonly patience: Patience;
   readonly events: Pick<EventRecorder, 'warning'>;
   readonly clock: Clock;
+  /** What primary links had, also of PodNetworks that are gone until that is seen to. */
+  readonly remembered: Map<ObjectKey, Remembered>;
   /** Names of node ends, so that news of a link leads to its PodNetwork. */
   readonly ports: Map<string, ObjectKey>;
   /** Who could not be served as declared. */
@@ -65,6 +67,11 @@ export interface PodDeps {
   /** The kernel is as declared: steps that it took. */
   readonly attached: (key: ObjectKey, steps: number) => void;
   readonly countFailure: (reason: string) => void;
+}
+
+export interface Remembered {
+  readonly podUid: string;
+  readonly record: PrimaryLinkRecord;
 }
 
 /** A pod without sandbox is looked at when the runtime says that one came; this is for runtimes that say nothing. */
@@ -89,6 +96,11 @@ export function podNetworkReconciler(deps: PodDeps): Reconciler<PodNetwork> {
     const [key, { generation }] = [keyOf(network), network.metadata];
     const waitMs = deps.patience.leftMs(key, generation);
     if (waitMs > 0) return retryAfter(waitMs, 'The kernel refused it a moment ago');
+    const former = deps.remembered.get(key);
+    // Deleted by hand and composed again at once: the pod's link is still as the former one asked for.
+    if (former?.podUid === podUid && !deps.reporter.current(network)) {
+      await deps.reporter.report(network, { primary: former.record }, signal);
+    }
     const find = async () => deps.finder.known(podUid) ?? (await deps.finder.find(podUid));
     let [process, pass] = await deps.pace.first(async () => {
       const found = await find();
@@ -313,11 +325,11 @@ function toRetry(error: unknown): unknown {
 }
 
 /** The PodNetwork is gone. Its links are the node's to tidy; the primary link gets back what it had. */
-export function releasePod(deps: PodDeps, remembered: Map<ObjectKey, PrimaryLinkRecord>): Reconciler<ObjectName> {
+export function releasePod(deps: PodDeps): Reconciler<ObjectName> {
   return ({ name, namespace }, { log }) => {
     const key = keyOf({ metadata: { name, ...(namespace === undefined ? {} : { namespace }) } });
     const pod = deps.served.get(key);
-    const record = recordFor(pod, remembered.get(key));
+    const record = recordFor(pod, deps.remembered.get(key)?.record);
     if (pod && record) {
       const spec = { podUid: pod.podUid, interfaces: [], primary: undefined };
       const observed = { node: deps.view.current(), pod: observePod(pod.netns, spec, record) };
@@ -332,7 +344,7 @@ export function releasePod(deps: PodDeps, remembered: Map<ObjectKey, PrimaryLink
     deps.failed.delete(key);
     deps.patience.forget(key);
     deps.guard.forget(key);
-    remembered.delete(key);
+    deps.remembered.delete(key);
     for (const [port, owner] of deps.ports) if (owner === key) deps.ports.delete(port);
     deps.tidy();
     return done;

@@ -12,13 +12,14 @@ it('gives the primary link back, tries again where it could not, and forgets the
   const pod: Netns = world.pods[0]!;
   pod.link.set('eth0', { mtu: 1400 });
   const key = objectKey('pod', 'here');
-  const remembered = new Map([[key, { interfaceName: 'eth0', before: { mtuBytes: 1500 } }]]);
+  const remembered = new Map([[key, { podUid: 'uid', record: { interfaceName: 'eth0', before: { mtuBytes: 1500 } } }]]);
   const guard = driftGuard('repair', manualClock());
   const forgotten: ObjectKey[] = [];
   const deps = {
     node: world.node,
     view: world.view,
     served: { get: () => ({ podUid: 'uid', process: { sandboxId: 's' }, netns: pod }), close: () => undefined },
+    remembered,
     failed: new Set(),
     ports: new Map(),
     tidy: () => undefined,
@@ -28,7 +29,7 @@ it('gives the primary link back, tries again where it could not, and forgets the
   const said: unknown[] = [];
   const log = { ...silentLog, info: (_: object, text: string) => void said.push(text) } as Log;
   const release = () =>
-    releasePod(deps, remembered)({ name: 'pod', namespace: 'here' }, { log, signal: new AbortController().signal });
+    releasePod(deps)({ name: 'pod', namespace: 'here' }, { log, signal: new AbortController().signal });
 
   {
     using _ = vi.spyOn(pod.link, 'set').mockImplementation(() => {
