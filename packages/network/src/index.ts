@@ -19,7 +19,7 @@ export type { AllocationResult, NetworkRange, PoolDeclaration, PoolRequest } fro
 export type { DesiredBridge, DesiredNode, DesiredPod, LinkNames, PodPlan } from './plan/desired.ts';
 export { deriveMac } from './mac.ts';
 export { programDigest } from './plan/filter/assembler.ts';
-export { isOurs, leavingGroup, linkGroup, routeProtocol } from './plan/mark.ts';
+export { isOfAnotherPod, isOurs, leavingGroup, linkGroup, routeProtocol } from './plan/mark.ts';
 export { emptyNamespace } from './plan/observed.ts';
 export type {
   AddrGenMode,
@@ -41,4 +41,5 @@ export { desiredBridges, planNode } from './plan/node.ts';
 export { planPod } from './plan/pod.ts';
 export { isSameSetting, recordIn, recordedLink, sysctlsToObserve } from './plan/primary.ts';
 export { undoOf } from './plan/undo.ts';
+export { linkNamed } from './plan/world.ts';
 export { configLine, primaryLine } from './report/line.ts';

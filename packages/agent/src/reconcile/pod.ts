@@ -27,6 +27,8 @@ import {
   type PodPlan,
   type Step,
   chooseNames,
+  isOfAnotherPod,
+  linkNamed,
   planPod,
 } from '@podloom/network';
 import { type Outcome, applySteps } from '../apply/run.ts';
@@ -160,7 +162,9 @@ function attach(network: PodNetwork, process: PodProcess | undefined, deps: PodD
   const record = recordFor(pod, old?.primary);
   const pid = old?.podPid ?? process?.pid;
   const { observed, names } = observe(key, spec, { pod, pid, old, record }, deps);
-  for (const { node: port } of names.values()) deps.ports.set(port, key);
+  for (const { node: port } of names.values()) {
+    if (!isOfAnotherPod(linkNamed(observed.node, port), spec.podUid)) deps.ports.set(port, key);
+  }
   const desired = { namespace: network.metadata.namespace ?? '', spec, names, primaryRecord: record };
   const plan = planPod(desired, observed);
 

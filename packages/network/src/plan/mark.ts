@@ -38,6 +38,10 @@ export function podMark(podUid: string, key: string): string {
 export const isMarkOf = (alias: string | undefined, podUid: string): boolean =>
   alias?.startsWith(`podloom pod ${podUid} `) === true && podOfMark(alias) !== undefined;
 
+/** Without owner it may be anyone's, and so this pod's: a crash left it half made. */
+export const isOfAnotherPod = (link: ObservedLink | undefined, podUid: string): boolean =>
+  link !== undefined && isOurs(link) && (podOfMark(link.alias)?.podUid ?? podUid) !== podUid;
+
 export const bridgeMark = (namespace: string, name: string): string => `podloom bridge ${namespace}/${name}`;
 
 /** Pod and interface that a link belongs to by its alias; undefined for bridges and for links without alias of ours. */

@@ -46,8 +46,19 @@ describe('chooseNames', () => {
     expect(names).toEqual({ pod: 'net1', node: expect.stringMatching(/^h[0-9a-f]{14}$/) as unknown });
   });
 
+  const other = link('hpc012', 5, { kind: 'veth', group: linkGroup, alias: podMark('other', 'k') });
+
+  it('steps aside where another pod took the recorded name on the node, as after the node started anew', () => {
+    const status = { interfaces: [{ key: wish().key, name: 'pc012', hostName: 'hpc012', state: 'Attached' as const }] };
+    const names = chooseNames({ spec, status, pid: 9, observed: seen({ links: [other] }) }).get(wish().key);
+    expect(names).toEqual({ pod: 'pc012', node: expect.stringMatching(/^h[0-9a-f]{14}$/) as unknown });
+    const own = { ...other, alias: podMark(podUid, wish().key) };
+    expect(chooseNames({ spec, status, pid: 9, observed: seen({ links: [own] }) }).get(wish().key)?.node).toBe(
+      'hpc012',
+    );
+  });
+
   it('steps aside where another pod has the name on the node', () => {
-    const other = link('hpc012', 5, { kind: 'veth', group: linkGroup, alias: podMark('other', 'k') });
     const names = chooseNames({ spec, pid: 12, observed: seen({ links: [other] }) }).get(wish().key);
     expect(names).toEqual({ pod: 'pc012', node: expect.stringMatching(/^h[0-9a-f]{14}$/) as unknown });
   });

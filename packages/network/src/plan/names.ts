@@ -1,11 +1,12 @@
 /**
  * Names of links. Users of podconfig-operator look for `pc0<pid>` in the pod and `hpc0<pid>` on the node; the kernel has 15 bytes for them.
- * Once chosen a name stays for the pod's life, also when its first container restarts and the process id is another.
+ * Once chosen a name stays for the pod's life, also when its first container restarts and the process id is another. Only on a node that started anew
+ * another pod may have the node's part of it by then.
  */
 import type { PodNetworkSpec, PodNetworkStatus } from '@podloom/api';
 import { hashText } from '../hash.ts';
 import type { LinkNames } from './desired.ts';
-import { isOurs, podMark, podOfMark } from './mark.ts';
+import { isOfAnotherPod, podMark } from './mark.ts';
 import { findEnds } from './ends.ts';
 import type { Observed } from './observed.ts';
 import { linkNamed } from './world.ts';
@@ -34,18 +35,18 @@ export function chooseNames({ spec, status, pid, observed }: NameSources): Map<s
   return new Map(
     spec.interfaces.map(({ key, name, namePrefix }): [string, LinkNames] => {
       const entry = recorded.get(key);
-      if (entry?.name && entry.hostName) return [key, { pod: entry.name, node: entry.hostName }];
-
       const mark = podMark(spec.podUid, key);
+      const unique = (): string => hashed('h', mark);
+      const free = (names: LinkNames): LinkNames =>
+        isOfAnotherPod(linkNamed(observed.node, names.node), spec.podUid) ? { ...names, node: unique() } : names;
+      if (entry?.name && entry.hostName) return [key, free({ pod: entry.name, node: entry.hostName })];
+
       const seen = findEnds(mark, observed);
       if (seen.node && seen.pod) return [key, { pod: seen.pod.name, node: seen.node.name }];
 
-      const unique = (): string => hashed('h', mark);
       const fresh = name === undefined ? linkNames(namePrefix ?? 'net', pid) : { pod: name, node: unique() };
-      const holder = linkNamed(observed.node, fresh.node);
       // pc0 with process 12 and pc01 with process 2 would both be hpc012: the second one steps aside.
-      const ofAnother = holder && isOurs(holder) && (podOfMark(holder.alias)?.podUid ?? spec.podUid) !== spec.podUid;
-      return [key, ofAnother ? { ...fresh, node: unique() } : fresh];
+      return [key, free(fresh)];
     }),
   );
 }
