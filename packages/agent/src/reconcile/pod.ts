@@ -104,10 +104,11 @@ export function podNetworkReconciler(deps: PodDeps): Reconciler<PodNetwork> {
       await deps.reporter.report(network, { primary: former.record }, signal);
     }
     const find = async () => deps.finder.known(podUid) ?? (await deps.finder.find(podUid));
-    let [process, pass] = await deps.pace.first(async () => {
-      const found = await find();
+    // Whatever the runtime takes to answer, others are not kept waiting for it.
+    let process = await find();
+    let pass = await deps.pace.first(async () => {
       await turn();
-      return [found, tryToAttach(network, found, deps)] as const;
+      return tryToAttach(network, process, deps);
     });
     for (let looks = 1; looks < mostLooks && (pass.recordFirst || pass.primaryChanged); looks += 1) {
       if (pass.recordFirst) {
