@@ -1,7 +1,7 @@
 /** The whole agent against a real API server and the real kernel: what is declared is so, whatever happens in between. */
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
-import { type PodNetwork, podNetworkKind } from '@podloom/api';
+import { type PodNetwork, Unavailable, podNetworkKind } from '@podloom/api';
 import { coreEvents, findCondition } from '@podloom/kube';
 import type { Netns } from '@podloom/netlink';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -379,6 +379,28 @@ describe('what someone changes by hand', () => {
     expect(addressesOf(netns, names(network).name)).toEqual(['fd00:100::2/64']);
     await world.declare(name, { interfaces: [podInterface(4)] });
     expect((await world.settled(name)).status?.interfaces).toMatchObject([{ state: 'Attached' }]);
+    await remove(name);
+  });
+});
+
+describe('a runtime that does not answer', () => {
+  it('shows on the PodNetwork, which is attached when it does', async () => {
+    const name = newName();
+    world.runtime.start(name);
+    {
+      const silent = new Unavailable('CRI_UNAVAILABLE', 'The container runtime does not answer');
+      using _ = vi.spyOn(world.runtime.cri, 'sandboxes').mockRejectedValue(silent);
+      agent = world.startAgent();
+      await world.declare(name, { interfaces: [podInterface(2)] });
+      await eventually(async () =>
+        expect(findCondition((await world.get(name)).status?.conditions, 'Ready')).toMatchObject({
+          status: 'False',
+          reason: 'NodeUnavailable',
+          message: 'The container runtime does not answer',
+        }),
+      );
+    }
+    await world.settled(name);
     await remove(name);
   });
 });

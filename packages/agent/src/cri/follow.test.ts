@@ -2,10 +2,10 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createLog, manualClock } from '@podloom/kube';
+import { createLog, manualClock, silentLog } from '@podloom/kube';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type Call, type GrpcServer, startGrpcServer } from '../testing/grpc-server.ts';
-import { connectCri } from './client.ts';
+import { type CriClient, connectCri } from './client.ts';
 import { podFinder } from './finder.ts';
 import { followRuntime } from './follow.ts';
 import { grpcStatus } from './grpc.ts';
@@ -59,6 +59,30 @@ async function follow(answer: (call: Call) => void) {
 }
 
 describe('a runtime', () => {
+  it('that is back wakes the pods that it has', async () => {
+    const stop = new AbortController();
+    const changed: string[] = [];
+    const one = { id: 's', isReady: true, createdAt: 1n };
+    const following = followRuntime({
+      cri: {
+        sandboxes: () =>
+          Promise.resolve([
+            { ...one, podUid: 'a' },
+            { ...one, podUid: 'b' },
+          ]),
+        events: (_, signal) => new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve())),
+      } as Partial<CriClient> as CriClient,
+      finder: { known: () => undefined, find: () => Promise.resolve(undefined), forget: () => undefined },
+      changed: (podUid) => changed.push(podUid),
+      log: silentLog,
+      clock: manualClock(),
+      signal: stop.signal,
+    });
+    await vi.waitFor(() => expect(changed).toEqual(['a', 'b']), { timeout: 120_000 });
+    stop.abort();
+    await following;
+  });
+
   it.each<[string, (call: Call) => void]>([
     ['does not know them', ({ end }) => end(grpcStatus.unimplemented, 'unknown method GetContainerEvents')],
     ['ends them at once, as CRI-O does unless told otherwise', ({ end }) => end(grpcStatus.ok)],

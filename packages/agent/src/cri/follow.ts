@@ -37,6 +37,7 @@ export async function followRuntime({ cri, finder, changed, log, clock, signal }
     for (const { podUid } of ready) {
       if (signal.aborted) return;
       await finder.find(podUid);
+      changed(podUid); // it may wait for a runtime that did not answer
     }
     log.info({ pods: ready.length }, 'Found the pods of the container runtime');
   }

@@ -1,4 +1,4 @@
-import type { PodNetwork } from '@podloom/api';
+import { type PodNetwork, type PodNetworkStatus, Unavailable } from '@podloom/api';
 import { manualClock, settle, silentLog } from '@podloom/kube';
 import { describe, expect, it } from 'vitest';
 import { podInterface, podSpec } from '../testing/specs.ts';
@@ -18,14 +18,20 @@ const { signal } = new AbortController();
 function reconcile(find: () => Promise<undefined>) {
   const clock = manualClock();
   const tempo = pace(clock);
+  const reported: PodNetworkStatus[] = [];
   const deps = {
     clock,
     pace: tempo,
     patience: patience(clock),
     remembered: new Map(),
+    failed: new Set(),
+    reporter: {
+      current: () => undefined,
+      report: (_: PodNetwork, status: PodNetworkStatus) => Promise.resolve(void reported.push(status)),
+    },
     finder: { known: () => undefined, find },
   } as unknown as PodDeps;
-  return { tempo, result: podNetworkReconciler(deps)(network, { log: silentLog, signal }) };
+  return { tempo, reported, result: podNetworkReconciler(deps)(network, { log: silentLog, signal }) };
 }
 
 describe('a runtime that does not answer', () => {
@@ -36,5 +42,14 @@ describe('a runtime that does not answer', () => {
     void tempo.calm(signal).then(() => (isCalm = true));
     await settle();
     expect(isCalm).toBe(true);
+  });
+
+  it('shows on the PodNetwork, which is tried again', async () => {
+    const silent = new Unavailable('CRI_UNAVAILABLE', 'The container runtime does not answer');
+    const { reported, result } = reconcile(() => Promise.reject(silent));
+    expect(await result).toEqual({ kind: 'failed', error: silent });
+    expect(reported).toMatchObject([
+      { conditions: [{ type: 'Ready', status: 'False', reason: 'NodeUnavailable', message: silent.message }] },
+    ]);
   });
 });

@@ -105,7 +105,14 @@ export function podNetworkReconciler(deps: PodDeps): Reconciler<PodNetwork> {
     }
     const find = async () => deps.finder.known(podUid) ?? (await deps.finder.find(podUid));
     // Whatever the runtime takes to answer, others are not kept waiting for it.
-    let process = await find();
+    let process: PodProcess | undefined;
+    try {
+      process = await find();
+    } catch (error) {
+      // Without patience: when the runtime is back, whoever waits for it is looked at at once.
+      await deps.reporter.report(network, unseen(network, error, deps), signal);
+      return retry(error);
+    }
     let pass = await deps.pace.first(async () => {
       await turn();
       return tryToAttach(network, process, deps);
@@ -131,25 +138,28 @@ export function podNetworkReconciler(deps: PodDeps): Reconciler<PodNetwork> {
   };
 }
 
-/** What could not even be looked at shows on the PodNetwork, too, beside what was known of it. */
 function tryToAttach(network: PodNetwork, process: PodProcess | undefined, deps: PodDeps): Pass {
   try {
     return attach(network, process, deps);
   } catch (error) {
-    deps.failed.add(keyOf(network));
-    const old = deps.reporter.current(network);
-    const { reason, message } = describeFailure(error);
-    const observedGeneration = network.metadata.generation ?? 0;
-    const ready = {
-      type: 'Ready',
-      status: 'False',
-      reason,
-      message: message.slice(0, 4_096),
-      observedGeneration,
-    } as const;
-    const status = { ...old, conditions: setCondition(old?.conditions, ready, deps.clock.now()) };
-    return { status, recordFirst: false, primaryChanged: false, error };
+    return { status: unseen(network, error, deps), recordFirst: false, primaryChanged: false, error };
   }
+}
+
+/** What could not even be looked at shows on the PodNetwork, too, beside what was known of it. */
+function unseen(network: PodNetwork, error: unknown, deps: PodDeps): PodNetworkStatus {
+  deps.failed.add(keyOf(network));
+  const old = deps.reporter.current(network);
+  const { reason, message } = describeFailure(error);
+  const observedGeneration = network.metadata.generation ?? 0;
+  const ready = {
+    type: 'Ready',
+    status: 'False',
+    reason,
+    message: message.slice(0, 4_096),
+    observedGeneration,
+  } as const;
+  return { ...old, conditions: setCondition(old?.conditions, ready, deps.clock.now()) };
 }
 
 function attach(network: PodNetwork, process: PodProcess | undefined, deps: PodDeps): Pass {
