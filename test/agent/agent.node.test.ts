@@ -383,6 +383,26 @@ describe('what someone changes by hand', () => {
   });
 });
 
+describe('what someone changes while the agent is away', () => {
+  const address = '192.168.100.2/24';
+
+  it.each([
+    ['is only reported where the policy says so', 'report', 'Drift'],
+    ['is mended, and told', 'repair', 'DriftRepaired'],
+  ] as const)('%s', async (_, driftPolicy, reason) => {
+    agent = world.startAgent({ driftPolicy });
+    const { name, network } = await attached(2);
+    await agent.stop();
+    const [netns, { name: link }] = [world.runtime.netns(name), names(network)];
+    netns.address.delete({ link, address });
+    agent = world.startAgent({ driftPolicy });
+    await eventually(async () => expect(await toldOn(name, reason)).toEqual(['Pod', 'PodNetwork']));
+    await world.settled(name, driftPolicy === 'repair');
+    expect(addressesOf(netns, link).includes(address)).toBe(driftPolicy === 'repair');
+    await remove(name);
+  });
+});
+
 describe('a runtime that does not answer', () => {
   it('shows on the PodNetwork, which is attached when it does', async () => {
     const name = newName();

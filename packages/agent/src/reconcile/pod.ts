@@ -28,6 +28,7 @@ import {
   type Step,
   chooseNames,
   isOfAnotherPod,
+  isOurs,
   linkNamed,
   planPod,
 } from '@podloom/network';
@@ -168,7 +169,8 @@ function attach(network: PodNetwork, process: PodProcess | undefined, deps: PodD
   const old = reporter.current(network);
   const spec = isLeaving(network) ? { ...network.spec, interfaces: [], primary: undefined } : network.spec;
   const isHostNetwork = process !== undefined && process.inode === deps.nodeInode;
-  const { pod, isNew } = enter(key, network, isHostNetwork ? undefined : process, deps);
+  const known = deps.served.get(key)?.process.inode;
+  const pod = enter(key, network, isHostNetwork ? undefined : process, deps);
 
   const record = recordFor(pod, old?.primary);
   const pid = old?.podPid ?? process?.pid;
@@ -179,6 +181,7 @@ function attach(network: PodNetwork, process: PodProcess | undefined, deps: PodD
   const desired = { namespace: network.metadata.namespace ?? '', spec, names, primaryRecord: record };
   const plan = planPod(desired, observed);
 
+  const isNew = known === undefined ? !wasServed(pod, observed, record) : known !== pod?.process.inode;
   const drift = isNew ? undefined : driftIn({ key, network, old, steps: plan.steps, guard: deps.guard });
   const steps = drift?.hold ? plan.steps.filter((step) => !drift.steps.includes(step)) : plan.steps;
   const outcome = applySteps(steps, { node, pod: pod?.netns });
@@ -260,21 +263,26 @@ function asWeKnowIt(
   return failed.size + errors.length > 0 ? look() : undefined;
 }
 
+/**
+ * An agent before this one had this very sandbox. The node's ends say nothing: those of a sandbox that is gone stay until the kernel finds the time. One
+ * that lost all of its links meanwhile looks like a new one.
+ */
+const wasServed = (pod: ServedPod | undefined, seen: Observed, record: PrimaryLinkRecord | undefined): boolean =>
+  pod !== undefined && (record?.sandboxId === pod.process.sandboxId || (seen.pod?.links ?? []).some(isOurs));
+
 /** The pod's namespace, where it runs. */
 function enter(
   key: ObjectKey,
   { spec }: PodNetwork,
   process: PodProcess | undefined,
   { served, finder }: PodDeps,
-): { readonly pod: ServedPod | undefined; readonly isNew: boolean } {
-  const known = served.get(key);
+): ServedPod | undefined {
   if (!process) {
     served.close(key);
-    return { pod: undefined, isNew: true };
+    return undefined;
   }
   try {
-    const pod = served.ensure(key, spec.podUid, process, wantsRoutes(spec));
-    return { pod, isNew: known?.process.inode !== pod.process.inode };
+    return served.ensure(key, spec.podUid, process, wantsRoutes(spec));
   } catch (error) {
     finder.forget(spec.podUid);
     if (!isNetlinkError(error)) throw error;
