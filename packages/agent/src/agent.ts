@@ -118,31 +118,30 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     for (const network of cache.list()) if (isMeant(network)) doors.knock(keyOf(network));
   };
   const lookAtFailed = (): void => failed.forEach((key) => doors.knock(key));
-  const listening = monitor<string>(
-    driftListener({
-      view,
-      calm: (during, forMs) => tempo.calm(during, forMs),
-      clock,
-      log,
-      signal,
-      ports,
-      look: (key) => doors.knock(key),
-      isOther: (key) => served.isOther(key),
-      lookAtFailed,
-      lookAtBridge(device) {
-        knockAt(({ spec }) =>
-          spec.interfaces.some(({ bridge }) => bridge && (device ?? bridge.device) === bridge.device),
-        );
-        // A pod's plan adds what its bridge lacks; only the node's takes away what it should not have.
-        if (settings.driftPolicy === 'repair') tidy();
-      },
-      gone(key) {
-        served.close(key);
-        doors.knock(key);
-      },
-    }),
-  );
-  const served = servedPods(listening);
+  const hear = driftListener({
+    view,
+    calm: (during, forMs) => tempo.calm(during, forMs),
+    clock,
+    log,
+    signal,
+    ports,
+    look: (key) => doors.knock(key),
+    isOther: (key) => served.isOther(key),
+    lookAtFailed,
+    lookAtBridge(device) {
+      knockAt(({ spec }) =>
+        spec.interfaces.some(({ bridge }) => bridge && (device ?? bridge.device) === bridge.device),
+      );
+      // A pod's plan adds what its bridge lacks; only the node's takes away what it should not have.
+      if (settings.driftPolicy === 'repair') tidy();
+    },
+    gone(key) {
+      served.close(key);
+      doors.knock(key);
+    },
+  });
+  const listening = monitor<string>(hear);
+  const served = servedPods(listening, (key) => hear({ kind: 'overflow', in: key }));
   const reporter = statusReporter(client);
   const remembered = new Map<ObjectKey, Remembered>();
   const podDeps: PodDeps = {

@@ -187,6 +187,7 @@ function attach(network: PodNetwork, process: PodProcess | undefined, deps: PodD
   const outcome = applySteps(steps, { node, pod: pod?.netns });
   view.touchedBy(outcome);
   if (pod) {
+    whileItRuns(spec.podUid, deps, () => deps.served.listen(key));
     const look = (): string => JSON.stringify(observePod(pod.netns, spec, record));
     deps.served.remember(key, look, asWeKnowIt(observed.pod, steps, outcome, look));
   }
@@ -275,16 +276,21 @@ function enter(
   key: ObjectKey,
   { spec }: PodNetwork,
   process: PodProcess | undefined,
-  { served, finder }: PodDeps,
+  deps: PodDeps,
 ): ServedPod | undefined {
-  if (!process) {
-    served.close(key);
-    return undefined;
+  if (process) {
+    const ensure = () => deps.served.ensure(key, spec.podUid, process, wantsRoutes(spec));
+    return whileItRuns(spec.podUid, deps, ensure);
   }
+  deps.served.close(key);
+  return undefined;
+}
+
+function whileItRuns<T>(podUid: string, { finder }: PodDeps, work: () => T): T {
   try {
-    return served.ensure(key, spec.podUid, process, wantsRoutes(spec));
+    return work();
   } catch (error) {
-    finder.forget(spec.podUid);
+    finder.forget(podUid);
     if (!isNetlinkError(error)) throw error;
     throw new Unavailable('POD_ENDED', 'The pod ended while it was looked at', { cause: error });
   }

@@ -12,6 +12,7 @@ export interface ServedPod {
   readonly netns: Netns;
   /** The listener also hears of routes. Not always: a pod with a routing daemon has very many of them. */
   readonly hearsRoutes: boolean;
+  isHeard: boolean;
   /** Looks at the pod as its PodNetwork needs it, and gives it back as a text that can be compared. */
   look?: () => string;
   /** How it is when all is well, where we know. */
@@ -20,8 +21,10 @@ export interface ServedPod {
 
 export interface ServedPods {
   get(key: ObjectKey): ServedPod | undefined;
-  /** The pod's namespace, opened and listened to; opened anew where the sandbox is another. */
+  /** The pod's namespace, opened; opened anew where the sandbox is another. */
   ensure(key: ObjectKey, podUid: string, process: PodProcess, hearRoutes: boolean): ServedPod;
+  /** Begins to listen to the pod, if nobody does yet. To begin takes its time, so links come first; what changed meanwhile takes another look. */
+  listen(key: ObjectKey): void;
   /** How to look at the pod, and how it is when all is well; undefined where that takes another look. */
   remember(key: ObjectKey, look: () => string, seen: string | undefined): void;
   /** The pod is, or may be, otherwise than it should be. */
@@ -31,7 +34,10 @@ export interface ServedPods {
   readonly size: number;
 }
 
-export function servedPods(listening: Pick<Monitor<string>, 'add' | 'remove'>): ServedPods {
+export function servedPods(
+  listening: Pick<Monitor<string>, 'add' | 'remove'>,
+  lookAgain: (key: ObjectKey) => void,
+): ServedPods {
   const all = new Map<ObjectKey, ServedPod>();
 
   function close(key: ObjectKey): void {
@@ -53,20 +59,27 @@ export function servedPods(listening: Pick<Monitor<string>, 'add' | 'remove'>): 
       if (isSame && known.hearsRoutes === hearsRoutes) return known;
       close(key);
       const netns = open({ pid: process.netnsPid });
-      const topics: Topic[] = hearsRoutes ? ['link', 'address', 'route'] : ['link', 'address'];
-      try {
-        // The process may have ended meanwhile, and another, of whatever pod, have its number.
-        if (fstatSync(netns.fd).ino !== process.inode) {
-          throw new Unavailable('POD_ENDED', 'The process that the pod was found by is another by now');
-        }
-        listening.add(key, netns, topics);
-      } catch (error) {
+      // The process may have ended meanwhile, and another, of whatever pod, have its number.
+      if (fstatSync(netns.fd).ino !== process.inode) {
         netns.close();
-        throw error;
+        throw new Unavailable('POD_ENDED', 'The process that the pod was found by is another by now');
       }
-      const pod = { podUid, process, netns, hearsRoutes };
+      const pod = { podUid, process, netns, hearsRoutes, isHeard: false };
       all.set(key, pod);
       return pod;
+    },
+    listen(key) {
+      const pod = all.get(key);
+      if (!pod || pod.isHeard) return;
+      const topics: Topic[] = pod.hearsRoutes ? ['link', 'address', 'route'] : ['link', 'address'];
+      try {
+        listening.add(key, pod.netns, topics);
+      } catch (error) {
+        close(key);
+        throw error;
+      }
+      pod.isHeard = true;
+      lookAgain(key);
     },
     remember(key, look, seen) {
       const pod = all.get(key);
