@@ -2,6 +2,7 @@
 import type { LinkNames } from './desired.ts';
 import { isOurs, podOfMark } from './mark.ts';
 import type { Observed, ObservedLink } from './observed.ts';
+import { linkMarked, linkNamed } from './world.ts';
 
 export interface Ends {
   readonly node?: ObservedLink | undefined;
@@ -18,11 +19,12 @@ const unowned = (link: ObservedLink): boolean => isOurs(link) && podOfMark(link.
 
 /** Without names only by the alias; with names also what a crash left between making a link and naming its owner. */
 export function findEnds(mark: string, { node, pod }: Observed, names?: LinkNames): Ends {
-  const marked = node.links.find((link) => isOurs(link) && link.alias === mark);
+  const marked = linkMarked(node, mark);
   if (marked || !names) return { node: marked, pod: peerOf(marked, pod?.links) };
 
-  const nodeEnd = node.links.find((link) => link.name === names.node && unowned(link) && link.kind !== 'bridge');
-  const podEnd = pod?.links.find((link) => link.name === names.pod && isOurs(link));
-  if (nodeEnd) return { node: nodeEnd, pod: peerOf(nodeEnd, pod?.links) };
+  const onNode = linkNamed(node, names.node);
+  if (onNode && unowned(onNode) && onNode.kind !== 'bridge') return { node: onNode, pod: peerOf(onNode, pod?.links) };
+  const inPod = linkNamed(pod, names.pod);
+  const podEnd = inPod && isOurs(inPod) ? inPod : undefined;
   return { node: podEnd && peerOf(podEnd, node.links.filter(unowned)), pod: podEnd };
 }

@@ -34,9 +34,7 @@ export function podMark(podUid: string, key: string): string {
   return new TextEncoder().encode(mark).length <= 255 ? mark : `podloom pod ${podUid} #${hashText(key)}`;
 }
 
-/** Asked of every link of the node for every pod: the start of the text tells most of them apart. */
-export const isMarkOf = (alias: string | undefined, podUid: string): boolean =>
-  alias?.startsWith(`podloom pod ${podUid} `) === true && podOfMark(alias) !== undefined;
+export const isMarkOf = (alias: string | undefined, podUid: string): boolean => podOfMark(alias)?.podUid === podUid;
 
 /** Without owner it may be anyone's, and so this pod's: a crash left it half made. */
 export const isOfAnotherPod = (link: ObservedLink | undefined, podUid: string): boolean =>

@@ -3,14 +3,14 @@ import type { PodInterface, PodInterfaceStatus } from '@podloom/api';
 import { bridgeProblem, movesPorts, mtuAgain, planBridge, tablesFor } from './bridge.ts';
 import type { DesiredBridge, DesiredPod, LinkNames, PodPlan } from './desired.ts';
 import { type Ends, findEnds } from './ends.ts';
-import { isMarkOf, isOurs, podMark, podOfMark } from './mark.ts';
+import { isOurs, podMark, podOfMark } from './mark.ts';
 import type { Observed, ObservedLink, ObservedNamespace } from './observed.ts';
 import { planPrimary } from './primary.ts';
 import type { Problem } from './problem.ts';
 import type { Step } from './step.ts';
 import { routeTaken } from './routes.ts';
 import { type VethWish, macHolder, planVeth, vethFacts, vethRoutes } from './veth.ts';
-import { canonicalAddress, linkNamed } from './world.ts';
+import { canonicalAddress, linkNamed, linksOfPod } from './world.ts';
 
 /** Where the names say nothing of an interface it would be our own mistake; the interface fails by itself, not the pod. */
 const noNames: LinkNames = { pod: '', node: '' };
@@ -167,9 +167,7 @@ function removals(
 ): Removal[] {
   // Without a namespace no pod end can be found. If it is gone so are the links; if we cannot find it, they may be in use.
   const spared = new Set(pod ? [] : interfaces.map(({ key }) => podMark(podUid, key)));
-  const fromNode = node.links.filter(
-    (link) => isOurs(link) && isMarkOf(link.alias, podUid) && !kept.has(link) && !spared.has(link.alias!),
-  );
+  const fromNode = linksOfPod(node, podUid).filter((link) => !kept.has(link) && !spared.has(link.alias!));
   const peers = new Set(fromNode.flatMap((link) => peerIn(pod, link) ?? []));
   // Whatever namespace we are shown as the pod's: bridges and links of other pods are not the pod's to lose.
   const isStray = (link: ObservedLink): boolean =>
