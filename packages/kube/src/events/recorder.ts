@@ -7,6 +7,7 @@
 import { PodloomError } from '@podloom/api';
 import type { KubeObject } from '@podloom/api';
 import { coreEvents } from '../client/builtin.ts';
+import type { CoreEvent } from '../client/builtin.ts';
 import type { Client } from '../client/client.ts';
 import { isNotFound } from '../client/errors.ts';
 import { systemClock } from '../clock/clock.ts';
@@ -38,7 +39,8 @@ export interface EventOptions {
 }
 
 interface Entry {
-  readonly object: KubeObject;
+  /** And not the object, which may be large, and be kept for half an hour. */
+  readonly involved: CoreEvent['involvedObject'];
   readonly type: 'Normal' | 'Warning';
   readonly reason: string;
   readonly firstMs: number;
@@ -72,7 +74,16 @@ export function startEvents(options: EventOptions): EventRecorder {
     const nowMs = clock.now();
     let entry = entries.get(key);
     if (!entry || nowMs - entry.lastMs > forgetMs) {
-      entry = { object, type, reason, message, count: 0, firstMs: nowMs, lastMs: nowMs, failures: 0 };
+      entry = {
+        involved: referenceTo(object),
+        type,
+        reason,
+        message,
+        count: 0,
+        firstMs: nowMs,
+        lastMs: nowMs,
+        failures: 0,
+      };
     }
     entry.count += 1;
     entry.lastMs = nowMs;
@@ -116,7 +127,7 @@ export function startEvents(options: EventOptions): EventRecorder {
   });
 
   async function write(entry: Entry): Promise<void> {
-    const namespace = entry.object.metadata.namespace ?? 'default';
+    const namespace = entry.involved.namespace ?? 'default';
     const changing = {
       count: entry.count,
       lastTimestamp: toTime(entry.lastMs),
@@ -131,20 +142,13 @@ export function startEvents(options: EventOptions): EventRecorder {
       }
     }
     made += 1;
-    const { apiVersion, kind, metadata } = entry.object;
-    const name = `${metadata.name?.slice(0, 220)}.${Math.trunc(clock.now()).toString(16)}${made.toString(16)}`;
+    const { involved } = entry;
+    const name = `${involved.name?.slice(0, 220)}.${Math.trunc(clock.now()).toString(16)}${made.toString(16)}`;
     await client.create(
       coreEvents,
       {
         metadata: { name, namespace },
-        involvedObject: {
-          apiVersion,
-          kind,
-          name: metadata.name ?? '',
-          ...(metadata.namespace && { namespace: metadata.namespace }),
-          ...(metadata.uid && { uid: metadata.uid }),
-          ...(metadata.resourceVersion && { resourceVersion: metadata.resourceVersion }),
-        },
+        involvedObject: involved,
         type: entry.type,
         reason: entry.reason,
         firstTimestamp: toTime(entry.firstMs),
@@ -170,3 +174,12 @@ export function startEvents(options: EventOptions): EventRecorder {
     ended,
   };
 }
+
+const referenceTo = ({ apiVersion, kind, metadata }: KubeObject): Entry['involved'] => ({
+  apiVersion,
+  kind,
+  name: metadata.name ?? '',
+  ...(metadata.namespace && { namespace: metadata.namespace }),
+  ...(metadata.uid && { uid: metadata.uid }),
+  ...(metadata.resourceVersion && { resourceVersion: metadata.resourceVersion }),
+});
