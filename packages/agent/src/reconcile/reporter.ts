@@ -47,7 +47,13 @@ export function statusReporter(client: Client): Reporter {
         if (!isNotFound(error)) throw error; // deleted meanwhile: its absence is the next thing that we look at
       }
     },
-    isOurs: (network) => written.get(uidOf(network))?.resourceVersion === versionOf(network),
+    isOurs(network) {
+      const [uid, resourceVersion] = [uidOf(network), versionOf(network)];
+      if (written.get(uid)?.resourceVersion !== resourceVersion) return false;
+      // The cache has it by now: one copy is enough.
+      written.set(uid, { resourceVersion, status: network.status });
+      return true;
+    },
     forget: (uid) => void written.delete(uid),
   };
 }

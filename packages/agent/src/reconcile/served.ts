@@ -1,4 +1,5 @@
 /** The pods that this agent has opened: their namespaces, by the PodNetwork that they are served for. */
+import { hash } from 'node:crypto';
 import { fstatSync } from 'node:fs';
 import { Unavailable } from '@podloom/api';
 import type { Monitor, Netns } from '@podloom/netlink';
@@ -15,7 +16,7 @@ export interface ServedPod {
   isHeard: boolean;
   /** Looks at the pod as its PodNetwork needs it, and gives it back as a text that can be compared. */
   look?: () => string;
-  /** How it is when all is well, where we know. */
+  /** A digest of how it is when all is well, where we know. */
   seen?: string | undefined;
 }
 
@@ -33,6 +34,9 @@ export interface ServedPods {
   closeAll(): void;
   readonly size: number;
 }
+
+/** A text is some kilobytes for each pod of the node. */
+const digest = (text: string): string => hash('sha256', text, 'base64');
 
 export function servedPods(
   listening: Pick<Monitor<string>, 'add' | 'remove'>,
@@ -83,11 +87,11 @@ export function servedPods(
     },
     remember(key, look, seen) {
       const pod = all.get(key);
-      if (pod) Object.assign(pod, { look, seen });
+      if (pod) Object.assign(pod, { look, seen: seen === undefined ? undefined : digest(seen) });
     },
     isOther(key) {
       const pod = all.get(key);
-      return pod?.look === undefined || pod.seen === undefined || pod.look() !== pod.seen;
+      return pod?.look === undefined || pod.seen === undefined || digest(pod.look()) !== pod.seen;
     },
     close,
     closeAll() {
