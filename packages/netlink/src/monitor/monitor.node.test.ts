@@ -201,6 +201,19 @@ describe('monitor', () => {
     expect(stdout).toBe('heard 1\nheard 2\n');
   });
 
+  it('leaves no descriptor behind where it cannot listen', async () => {
+    const child = fresh().run(() => spawn('sleep', ['infinity']) as ReturnType<typeof spawn> & { then?: never });
+    await once(child, 'spawn');
+    using netns = open({ pid: child.pid! });
+    const before = held();
+    using _ = vi.spyOn(netns, 'run').mockImplementation(() => {
+      throw new Error('no more sockets');
+    });
+    expect(() => watching.add('x', netns)).toThrow('no more sockets');
+    expect(held()).toEqual(before);
+    child.kill('SIGKILL');
+  });
+
   it('leaves no thread and no descriptor behind', async () => {
     await watching.close();
     const before = held();

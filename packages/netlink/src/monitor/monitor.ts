@@ -36,7 +36,7 @@ export interface MonitorOptions {
 interface Watched {
   readonly socket: number;
   readonly life: Life | undefined;
-  readonly undo: readonly (() => void)[];
+  readonly undo: (() => void)[];
 }
 
 /** One busy namespace must not keep the others waiting. */
@@ -69,9 +69,7 @@ export function monitor<K>(listener: (event: MonitorEvent<K>) => void, options: 
     const one = watched.get(name);
     if (one === undefined) return;
     watched.delete(name);
-    for (const step of one.undo) step();
-    libc.close(one.socket);
-    if (one.life !== undefined && 'pidfd' in one.life) libc.close(one.life.pidfd);
+    letGo(one);
   }
 
   /** The socket itself keeps a namespace alive, so it must not outlive the news that the namespace is no longer used. */
@@ -107,10 +105,18 @@ export function monitor<K>(listener: (event: MonitorEvent<K>) => void, options: 
       if (watched.has(name)) throw new RangeError(`"${String(name)}" is being watched already`);
       const groups = what.flatMap((topic) => topics[topic]);
       const life = translating('monitor', () => lifeOf(netns));
-      const socket = netns.run<number>(() => openSocket('route', groups, options.queueBytes));
-      const undo = [whenReady(socket, () => drain(name, one))];
-      const one: Watched = { socket, life, undo };
-      if (life !== undefined && 'pidfd' in life) undo.push(whenReady(life.pidfd, () => end(name, one)));
+      let socket: number | undefined;
+      const undo: (() => void)[] = [];
+      let one: Watched;
+      try {
+        socket = netns.run<number>(() => openSocket('route', groups, options.queueBytes));
+        one = { socket, life, undo };
+        undo.push(whenReady(socket, () => drain(name, one)));
+        if (life !== undefined && 'pidfd' in life) undo.push(whenReady(life.pidfd, () => end(name, one)));
+      } catch (error) {
+        letGo({ socket, life, undo });
+        throw error;
+      }
       watched.set(name, one);
       // A file that went before it was watched is told of, and not here.
       if (life !== undefined && 'path' in life && !isThere(life)) setImmediate(checkMounts);
@@ -122,6 +128,12 @@ export function monitor<K>(listener: (event: MonitorEvent<K>) => void, options: 
     close: () => (closing ??= close()),
     [Symbol.asyncDispose]: () => (closing ??= close()),
   };
+}
+
+function letGo({ socket, life, undo }: Omit<Watched, 'socket'> & { readonly socket: number | undefined }): void {
+  for (const step of undo) step();
+  if (socket !== undefined) libc.close(socket);
+  if (life !== undefined && 'pidfd' in life) libc.close(life.pidfd);
 }
 
 /** Copies, as many as one turn allows. */
