@@ -3,7 +3,7 @@ import { manualClock, objectKey } from '@podloom/kube';
 import type { Step } from '@podloom/network';
 import { describe, expect, it } from 'vitest';
 import { podInterface, podSpec } from '../testing/specs.ts';
-import { type DriftGuard, driftGuard, driftIn, windowMs } from './judge.ts';
+import { type DriftGuard, contestedMs, driftGuard, driftIn, windowMs } from './judge.ts';
 
 const key = objectKey('pod', 'here');
 const network: PodNetwork = {
@@ -15,10 +15,20 @@ const network: PodNetwork = {
 const [{ key: interfaceKey } = { key: '' }] = network.spec.interfaces;
 const step: Step = { do: 'setLink', in: 'pod', key: interfaceKey, link: 'pc07', set: { up: true } };
 const attached: PodNetworkStatus = { observedGeneration: 2, interfaces: [{ key: interfaceKey, state: 'Attached' }] };
-const always: DriftGuard = { policy: 'repair', mayRepair: () => true, forget: () => undefined };
+const always: DriftGuard = {
+  policy: 'repair',
+  mayRepair: () => true,
+  contestedMs: () => 0,
+  forget: () => undefined,
+};
 const mtu = (link: string): Step => ({ do: 'setLink', in: 'node', link, set: { mtuBytes: 1400 } });
 const judge = (old: PodNetworkStatus | undefined, guard = always, steps: Step[] = [step]) =>
   driftIn({ key, network, old, steps, guard });
+
+const says = (reason: string): PodNetworkStatus => ({
+  ...attached,
+  conditions: [{ type: 'Ready', status: 'False', reason, message: '', lastTransitionTime: '' }],
+});
 
 describe('driftIn', () => {
   it('is steps for what was attached', () => {
@@ -53,7 +63,7 @@ describe('driftIn', () => {
   it('stays reported, and is not repaired, where the policy says so', () => {
     const held = { ...attached, interfaces: [{ key: interfaceKey, state: 'Failed' as const, reason: 'Drift' }] };
     for (const old of [attached, held]) {
-      expect(judge(old, { policy: 'report', mayRepair: () => true, forget: () => undefined })).toMatchObject({
+      expect(judge(old, { ...always, policy: 'report' })).toMatchObject({
         hold: true,
         reason: 'Drift',
       });
@@ -68,5 +78,18 @@ describe('driftIn', () => {
     expect(judge(attached, guard)).toMatchObject({ reason: 'Contested', retryAfterMs: windowMs });
     await clock.advance(windowMs);
     expect(judge(attached, guard)).toMatchObject({ hold: false });
+  });
+
+  it('stays said for as long also where the link is as it should be by itself', async () => {
+    const clock = manualClock();
+    const guard = driftGuard('repair', clock);
+    const leftMs = (old: PodNetworkStatus, steps: Step[] = []) => contestedMs({ key, network, old, steps, guard });
+    for (let times = 0; times < 11; times += 1) judge(attached, guard);
+    await clock.advance(windowMs - 1_000);
+    expect(leftMs(says('Contested'))).toBe(1_000);
+    expect([leftMs(says('Attached')), leftMs(says('Contested'), [step])]).toEqual([0, 0]);
+    expect(leftMs({ ...says('Contested'), observedGeneration: 1 })).toBe(0);
+    await clock.advance(1_000);
+    expect(leftMs(says('Contested'))).toBe(0);
   });
 });

@@ -19,6 +19,8 @@ export interface DriftGuard {
   readonly policy: 'repair' | 'report';
   /** Counts a repair; false when there were too many of late. */
   mayRepair(key: ObjectKey): boolean;
+  /** For how much longer there were too many; 0 where there were not. */
+  contestedMs(key: ObjectKey): number;
   /** The PodNetwork is gone. */
   forget(key: ObjectKey): void;
 }
@@ -28,15 +30,19 @@ export const windowMs = 10_000;
 
 export function driftGuard(policy: DriftGuard['policy'], clock: Clock): DriftGuard {
   const repairs = new Map<ObjectKey, { count: number; beganMs: number }>();
+  const leftMs = (beganMs: number): number => Math.max(0, beganMs + windowMs - clock.monotonicMs());
   return {
     policy,
     mayRepair(key) {
-      const nowMs = clock.monotonicMs();
       const known = repairs.get(key);
-      const current = known && nowMs - known.beganMs < windowMs ? known : { count: 0, beganMs: nowMs };
+      const current = known && leftMs(known.beganMs) > 0 ? known : { count: 0, beganMs: clock.monotonicMs() };
       current.count += 1;
       repairs.set(key, current);
       return current.count <= mostRepairs;
+    },
+    contestedMs(key) {
+      const known = repairs.get(key);
+      return known && known.count > mostRepairs ? leftMs(known.beganMs) : 0;
     },
     forget: (key) => void repairs.delete(key),
   };
@@ -99,6 +105,15 @@ export function driftIn({ key, network, old, steps, guard }: DriftInput): Drift 
     hold: true,
     reason: 'Contested',
     message: `Changed by someone else again and again; find out who. To mend it: ${what}${more}`,
-    retryAfterMs: windowMs,
+    retryAfterMs: guard.contestedMs(key),
   };
+}
+
+/**
+ * For how much longer a status that says Contested stays, though nothing is left to mend: a link that goes up and down by itself would otherwise be written
+ * about each time.
+ */
+export function contestedMs({ key, network, old, steps, guard }: DriftInput): number {
+  if (steps.length > 0 || old?.observedGeneration !== network.metadata.generation) return 0;
+  return findCondition(old?.conditions, 'Ready')?.reason === 'Contested' ? guard.contestedMs(key) : 0;
 }

@@ -35,7 +35,7 @@ import {
 import { type Outcome, applySteps } from '../apply/run.ts';
 import { describeFailure } from '../apply/step.ts';
 import type { PodFinder, PodProcess } from '../cri/finder.ts';
-import { type DriftGuard, driftIn } from '../drift/judge.ts';
+import { type DriftGuard, contestedMs, driftIn } from '../drift/judge.ts';
 import type { NodeView } from '../observe/node.ts';
 import { observePod, wantsRoutes } from '../observe/pod.ts';
 import { isLeaving } from './node.ts';
@@ -182,7 +182,9 @@ function attach(network: PodNetwork, process: PodProcess | undefined, deps: PodD
   const plan = planPod(desired, observed);
 
   const isNew = known === undefined ? !wasServed(pod, observed, record) : known !== pod?.process.inode;
-  const drift = isNew ? undefined : driftIn({ key, network, old, steps: plan.steps, guard: deps.guard });
+  const judged = { key, network, old, steps: plan.steps, guard: deps.guard };
+  const drift = isNew ? undefined : driftIn(judged);
+  const heldMs = isNew ? 0 : contestedMs(judged);
   const steps = drift?.hold ? plan.steps.filter((step) => !drift.steps.includes(step)) : plan.steps;
   const outcome = applySteps(steps, { node, pod: pod?.netns });
   view.touchedBy(outcome);
@@ -195,7 +197,7 @@ function attach(network: PodNetwork, process: PodProcess | undefined, deps: PodD
   if (steps.some((step) => step.do === 'deleteLink' || isOtherMtu(step))) deps.tidy();
 
   const problems = problemsOf(plan, outcome, drift, isHostNetwork);
-  const status = statusOf({
+  const seenStatus = statusOf({
     network,
     old,
     plan,
@@ -204,6 +206,7 @@ function attach(network: PodNetwork, process: PodProcess | undefined, deps: PodD
     sandboxId: pod ? pod.process.sandboxId : old?.primary?.sandboxId,
     nowMs: clock.now(),
   });
+  const status = old && heldMs > 0 ? old : seenStatus;
   tell(network, old, status, deps);
   if (status.interfaces?.some(({ state }) => state === 'Failed')) deps.failed.add(key);
   else deps.failed.delete(key);
@@ -213,7 +216,7 @@ function attach(network: PodNetwork, process: PodProcess | undefined, deps: PodD
     recordFirst: plan.recordFirst,
     primaryChanged: outcome.errors.length === 0 && steps.some((step) => step.in === 'pod' && step.key === undefined),
     error: [...outcome.failed.values(), ...outcome.errors][0],
-    retryAfterMs: drift?.retryAfterMs,
+    retryAfterMs: drift?.retryAfterMs ?? (heldMs || undefined),
   };
 }
 
