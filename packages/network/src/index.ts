@@ -41,5 +41,5 @@ export { desiredBridges, planNode } from './plan/node.ts';
 export { planPod } from './plan/pod.ts';
 export { isSameSetting, recordIn, recordedLink, sysctlsToObserve } from './plan/primary.ts';
 export { undoOf } from './plan/undo.ts';
-export { linkNamed } from './plan/world.ts';
+export { linkNamed, prepare } from './plan/world.ts';
 export { configLine, primaryLine } from './report/line.ts';

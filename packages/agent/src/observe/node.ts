@@ -21,6 +21,7 @@ import {
   type ObservedRoute,
   type Rule,
   isOurs,
+  prepare,
   programDigest,
   routeProtocol,
 } from '@podloom/network';
@@ -124,6 +125,7 @@ export function nodeView(netns: Netns): NodeView {
     snapshot = undefined;
     untold = { links: [...untold.links, ...links], routing: untold.routing || routing };
   }
+  const whole = (): ObservedNamespace => (snapshot ??= namespaceOf([...entries.values()], routing));
   function refresh(matters?: (link: string) => boolean): void {
     if (isAllTouched || touched.size > 0) refreshLinks(matters);
     if (isRoutingTouched) refreshRouting();
@@ -139,12 +141,12 @@ export function nodeView(netns: Netns): NodeView {
       refresh();
       const told = untold;
       untold = { links: [], routing: false };
+      prepare(whole()); // now, when there is time: who asks next is likely a pod that waits
       return told;
     },
     current(matters) {
       refresh(matters);
-      snapshot ??= namespaceOf([...entries.values()], routing);
-      return snapshot;
+      return whole();
     },
     touch: (link, name) => void touched.set(link, name ?? touched.get(link)),
     touchRouting() {
