@@ -1,13 +1,13 @@
 /** Plans against the real kernel: carried out they are fixed points, whatever came in between, and leave alone what is not ours. */
 import { type PodNetwork, Unavailable } from '@podloom/api';
-import { deriveMac, leavingGroup, linkGroup } from '@podloom/network';
-import type { Netns } from '@podloom/netlink';
+import { deriveMac, leavingGroup, linkGroup, routeProtocol } from '@podloom/network';
+import { type Netns, addressFlags } from '@podloom/netlink';
 import { describe, expect, it, vi } from 'vitest';
 import { type Served, type World, dump, look, makeWorld, plan, serve, tool } from '../testing/world.ts';
 import { podInterface, podSpec } from '../testing/specs.ts';
 import { fingerprintOf } from '../testing/fingerprint.ts';
 import { tidyNode } from '../reconcile/node.ts';
-import { describeFailure } from './step.ts';
+import { applyStep, describeFailure } from './step.ts';
 import { silentLog } from '@podloom/kube';
 
 const two = (world: World): [Served, Served] => [
@@ -470,5 +470,23 @@ describe('a step that fails', () => {
     expect(names).not.toContain('pc011');
     expect(serve(world, served).failed.size).toBe(0);
     expect(plan(world, served).steps).toEqual([]);
+  });
+});
+
+describe('a route that is there already', () => {
+  it.each([
+    ['203.0.113.0/24', '10.244.0.7', '10.244.0.8'],
+    ['fd00:200::/64', 'fd00:1::7', 'fd00:1::8'],
+  ])('is ours only with the same next hop: %s', (to, via, other) => {
+    using world = makeWorld();
+    const pod = world.pods[0]!;
+    pod.address.add({ link: 'eth0', address: 'fd00:1::2/64', flags: addressFlags.noDad });
+    const add = (nextHop: string): void => {
+      const route = { to, type: 'unicast', table: 254, metric: 50, protocol: routeProtocol, via: nextHop } as const;
+      applyStep({ do: 'addRoute', in: 'pod', link: 'eth0', route }, { node: world.node, pod });
+    };
+    add(via);
+    add(via);
+    expect(() => add(other)).toThrow('EEXIST');
   });
 });

@@ -181,7 +181,7 @@ const routeSettings = ({ to, type, table, metric, protocol, via }: Route, link: 
   link,
 });
 
-function hasRoute(here: Netns, { to, table, metric, protocol }: Route, link: string | undefined): boolean {
+function hasRoute(here: Netns, { to, table, metric, protocol, via }: Route, link: string | undefined): boolean {
   const [family, index] = [familyOf(to), link === undefined ? undefined : here.link.indexOf(link)];
   return here.route
     .list({ family, table, protocol })
@@ -189,6 +189,7 @@ function hasRoute(here: Netns, { to, table, metric, protocol }: Route, link: str
       (route) =>
         (route.dst === to || (route.dst === 'default' && to.endsWith('/0'))) &&
         (route.metric ?? 0) === metric &&
+        route.via === via &&
         (index === undefined || route.link === index),
     );
 }
