@@ -61,13 +61,21 @@ describe('the values', () => {
     }
   });
 
-  it('mount one runtime where one is named, and a folder of the own choice', async () => {
-    const { stdout } = await template(
-      '--set',
-      'agent.runtime=containerd,agent.socketFolders.containerd=/run/k3s/containerd',
-    );
-    expect(stdout).toContain('hostPath: { path: "/run/k3s/containerd" }');
+  it('mount one runtime where one is named', async () => {
+    const { stdout } = await template('--set', 'agent.runtime=containerd');
+    expect(stdout).toContain('mountPath: /run/containerd');
     expect(stdout).not.toContain('/run/crio');
+  });
+
+  it('mount a folder of the own choice where the agent looks for the socket', async () => {
+    const folders = 'agent.socketFolders.containerd=/var/lib/elsewhere,agent.socketFolders.crio=/opt/crio';
+    const { stdout } = await template('--set', folders);
+    expect(stdout).toContain('hostPath: { path: "/var/lib/elsewhere" }');
+    expect(stdout).toContain('hostPath: { path: "/opt/crio" }');
+    expect([...stdout.matchAll(/mountPath: (\/run\/\w+)/g)].map(([, path]) => path)).toEqual([
+      '/run/containerd',
+      '/run/crio',
+    ]);
   });
 
   it('bring a ServiceMonitor only where asked for', async () => {
