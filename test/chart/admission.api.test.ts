@@ -190,6 +190,25 @@ describe('the operator', () => {
     expect(await create(pod)).toContain('no privilege, no volume and no token');
   });
 
+  it('changes a sample Deployment, and adopts none that is not of the same PodConfig already', async () => {
+    const own = (name: string) =>
+      refused(
+        patch(`deployment/${name}`, '', { metadata: { ownerReferences: [owner] }, spec: { replicas: 2 } }),
+        operator,
+      );
+    await installed.kube(
+      ['create', '-f', '-'],
+      manifest(
+        deployment({}, 'owned'),
+        deployment({}, 'dns', []),
+        deployment({}, 'of-another', [{ ...owner, name: 'b', uid: 'v' }]),
+      ),
+    );
+    expect(await own('owned')).toBe('');
+    expect(await own('dns')).toContain('belong to a PodConfig');
+    expect(await own('of-another')).toContain('belong to a PodConfig');
+  });
+
   it('deletes no Deployment that is not of a PodConfig', async () => {
     await installed.kube(['create', '-f', '-'], manifest(deployment({}, 'theirs', [])));
     expect(await refused(['delete', 'deployment/theirs', '-n', 'team', '--wait=false'], operator)).toContain(
