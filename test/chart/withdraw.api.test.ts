@@ -16,20 +16,24 @@ import {
 } from '@podloom/kube';
 import { withdraw, withdrawSettings } from '@podloom/operator';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { type Installed, chartOnApiServer, namespace } from './installed.ts';
+import { type Installed, chartOnApiServer, namespace, operatorConfig } from './installed.ts';
 
 const team = 'team';
 let installed: Installed;
 let client: Client;
+/** With the rights of the operator's account, and no others. */
+let operator: Client;
 
 beforeAll(async () => {
   installed = await chartOnApiServer();
   client = createClient(await loadConfig({ path: installed.kubeconfig }));
+  operator = createClient(await operatorConfig(installed.kubeconfig));
   await client.create(namespaces, { metadata: { name: team } });
   await client.create(nodes, { metadata: { name: 'n1' } });
 });
 afterAll(async () => {
   await client?.close();
+  await operator?.close();
   await installed?.stop();
 });
 afterEach(async () => {
@@ -39,7 +43,7 @@ afterEach(async () => {
 
 const run = (timeout = '240s'): Promise<void> =>
   withdraw(withdrawSettings.read({ args: ['--timeout', timeout], env: {} }), {
-    client,
+    client: operator,
     log: silentLog,
     signal: new AbortController().signal,
   });
