@@ -75,15 +75,22 @@ export interface RemoveOptions {
   readonly kubeconfig?: string | undefined;
   /** Also the kinds, and with them every object of theirs that people wrote. */
   readonly crds?: boolean | undefined;
+  readonly tell?: ((step: string) => void) | undefined;
 }
 
-/** Takes back what was configured, then what was installed. Returns false where nothing was. */
-export async function removeChart({ kubeconfig, crds = false }: RemoveOptions = {}): Promise<boolean> {
+/** What was found: nothing; a product that took back what it had configured; or one that was told to leave it (withdraw.onUninstall). */
+export type Removal = 'nothing' | 'withdrawn' | 'left';
+
+/** Takes back what was configured, then what was installed. */
+export async function removeChart(options: RemoveOptions = {}): Promise<Removal> {
+  const { kubeconfig, crds = false, tell = () => undefined } = options;
   const { kubectl, helm } = await tools(kubeconfig);
   await demandCluster(kubectl);
   const found = await helm('list', '--all', '--short', '--filter', `^${release}$`, '--namespace', chartNamespace);
-  const isThere = found.trim() !== '';
-  if (isThere) {
+  let removal: Removal = 'nothing';
+  if (found.trim() !== '') {
+    const { withdraw } = await valuesOf(helm);
+    removal = withdraw.onUninstall ? 'withdrawn' : 'left';
     try {
       await helm('uninstall', release, '--namespace', chartNamespace, '--wait', '--timeout=5m');
     } catch (error) {
@@ -92,15 +99,59 @@ export async function removeChart({ kubeconfig, crds = false }: RemoveOptions = 
     }
     await kubectl('delete', 'namespace', `--selector=${ours},kubernetes.io/metadata.name=${chartNamespace}`, '--wait');
   }
-  if (crds) await kubectl('delete', 'customresourcedefinitions', `--selector=${ours}`, '--wait');
-  return isThere;
+  if (crds) await removeKinds(kubectl, tell);
+  return removal;
 }
+
+/** As the chart was given them, with its defaults. */
+async function valuesOf(helm: Tool): Promise<{ withdraw: { onUninstall: boolean; timeout: string } }> {
+  const text = await helm('get', 'values', release, '--all', '--namespace', chartNamespace, '--output=json');
+  return JSON.parse(text) as Awaited<ReturnType<typeof valuesOf>>;
+}
+
+/** Those of other projects with the same name are theirs: the chart does not label them. */
+async function removeKinds(kubectl: Tool, tell: (step: string) => void): Promise<void> {
+  const names = '--output=jsonpath={range .items[*]}{.metadata.name}{"\\n"}{end}';
+  const kinds = lines(await kubectl('get', 'customresourcedefinitions', `--selector=${ours}`, names));
+  if (kinds.length === 0) return;
+  const plan: string[] = [];
+  const held: string[] = [];
+  for (const kind of kinds) {
+    const each = '{range .items[*]}{.metadata.namespace}/{.metadata.name} {.metadata.finalizers}{"\\n"}{end}';
+    const objects = lines(await kubectl('get', kind, '--all-namespaces', `--output=jsonpath=${each}`));
+    plan.push(`Deleting the kind ${kind}${objects.length === 0 ? '' : ` and ${objects.length} of it`}`);
+    const waiting = objects.filter((object) => object.includes(ourFinalizers));
+    held.push(...waiting.map((object) => `  ${kind} ${object.split(' ')[0]}`));
+  }
+  if (held.length > 0) {
+    const why =
+      'Podloom was uninstalled without taking back what it had configured, and only Podloom takes its finalizers from';
+    throw new Error(`No kind was deleted. ${why}\n${held.join('\n')}\n${installAgain}`);
+  }
+  plan.forEach(tell);
+  try {
+    await kubectl('delete', 'customresourcedefinitions', ...kinds, '--ignore-not-found', '--wait', '--timeout=2m');
+  } catch (error) {
+    const look = `Something of these kinds has a finalizer, and goes when whoever put it there takes it away: kubectl get -A -o yaml ${kinds.join(',')}`;
+    throw new Error(`${messageOf(error)}\n\n${look}\nIf it is one of Podloom's (…${ourFinalizers}): ${installAgain}`, {
+      cause: error,
+    });
+  }
+}
+
+const ourFinalizers = '.finalizers.opdev.io';
+const lines = (text: string): string[] => text.split('\n').filter((line) => line.trim() !== '');
+
+const installAgain =
+  'To have that taken back: install again, with withdraw.onUninstall on, then uninstall (make deploy, make undeploy)';
 
 const notRemoved = `Nothing was uninstalled. The operator runs as before and gives pods back what was already taken from them; only Helm calls
 the release "uninstalling". What can be done next:
   make undeploy    try again, once the above is mended
   make deploy      keep Podloom: the release is "deployed" again
-  helm uninstall ${release} -n ${chartNamespace} --no-hooks    leave behind what cannot be taken back`;
+  helm uninstall ${release} -n ${chartNamespace} --no-hooks    leave behind what cannot be taken back: links, bridges, and
+                   finalizers, with which nothing that people wrote can be deleted; to have them taken back later,
+                   install again, then uninstall`;
 
 type Tool = (...args: string[]) => Promise<string>;
 
@@ -229,18 +280,20 @@ async function deploy(image: string | undefined, values: string | undefined): Pr
   await installOnPrivate(cluster, console.log, values);
 }
 
+const removed: Record<Removal, string> = {
+  nothing: 'Podloom is not installed here.',
+  withdrawn: 'Podloom is uninstalled; nothing of it is left in pods or on nodes.',
+  left: `Podloom is uninstalled. What it had configured was not taken back, because withdraw.onUninstall is off: links in pods, bridges on nodes,
+and finalizers, with which nothing that people wrote can be deleted. ${installAgain}`,
+};
+
 if (import.meta.main) {
   const { values } = parseArgs({ options: { remove: { type: 'boolean' } } });
   const { CRDS, IMAGE, VALUES } = process.env;
   try {
     if (values.remove) {
       const crds = CRDS === '1';
-      const isGone = await removeChart({ crds });
-      console.log(
-        isGone
-          ? 'Podloom is uninstalled; nothing of it is left in pods or on nodes.'
-          : 'Podloom is not installed here.',
-      );
+      console.log(removed[await removeChart({ crds, tell: console.log })]);
       if (!crds) console.log('Its kinds and what people wrote stay; to remove them as well: make undeploy CRDS=1');
     } else {
       await deploy(IMAGE || undefined, VALUES || undefined);

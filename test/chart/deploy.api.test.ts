@@ -1,10 +1,10 @@
-/** `make deploy` over an installation that is there: what an administrator chose stays, and a removal that failed is no end. */
+/** `make deploy` and `make undeploy` over an installation that is there: what an administrator chose stays, a removal that failed is no end, and what is left is said. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { installChart } from '../../tools/deploy.ts';
-import { type Installed, chartOnApiServer, namespace } from './installed.ts';
+import { installChart, removeChart } from '../../tools/deploy.ts';
+import { type Installed, chart, chartOnApiServer, manifest, namespace } from './installed.ts';
 
 const there = ['-n', namespace, '-o', 'json'];
 const image = 'podloom.local/podloom:0.1.0';
@@ -32,7 +32,8 @@ afterAll(async () => {
 
 const pretend = (what: string, status: object) =>
   installed.kube(['patch', what, '-n', namespace, '--subresource=status', `-p=${JSON.stringify({ status })}`]);
-const deploy = (values?: string) => installChart({ kubeconfig: installed.kubeconfig, image, values });
+const deploy = (values?: string, set?: Record<string, unknown>) =>
+  installChart({ kubeconfig: installed.kubeconfig, image, values, set });
 const helmJson = async (...args: string[]): Promise<Record<string, unknown>> => {
   const { code, stdout, stderr } = await installed.helm([...args, ...there]);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -65,3 +66,84 @@ describe('make deploy', () => {
     });
   });
 });
+
+// There is nobody who would run the withdrawal.
+const withoutHook = { 'withdraw.onUninstall': false };
+const own = 'podconfigs.podconfig.opdev.io';
+const podConfig = (finalizers: string[]): string =>
+  manifest({
+    apiVersion: 'podconfig.opdev.io/v1alpha1',
+    kind: 'PodConfig',
+    metadata: { name: 'sample', namespace: 'default', finalizers },
+    spec: {},
+  });
+const crds = async (): Promise<string[]> =>
+  (await installed.kube(['get', 'crd', '-o', 'name'])).split('\n').filter(Boolean);
+const remove = (tell?: (step: string) => void) =>
+  removeChart({ kubeconfig: installed.kubeconfig, crds: tell !== undefined, tell });
+
+describe('make undeploy', () => {
+  it('does not claim to have taken back what it was told to leave, and leaves the kinds', async () => {
+    await deploy(undefined, withoutHook);
+    expect(await remove()).toBe('left');
+    expect(await crds()).toContain(`customresourcedefinition.apiextensions.k8s.io/${own}`);
+    expect(await remove()).toBe('nothing');
+  });
+
+  it('deletes no kind of which objects wait for Podloom, and says how they go', async () => {
+    await installed.kube(['create', '-f', '-'], podConfig(['podconfig.finalizers.opdev.io']));
+    const before = await crds();
+    await expect(remove(() => undefined)).rejects.toThrow(
+      /No kind was deleted.*podconfigs.podconfig.opdev.io default\/sample.*install again.*then uninstall/s,
+    );
+    expect(await crds()).toEqual(before);
+    const free = ['--type=merge', '-p={"metadata":{"finalizers":[]}}'];
+    await installed.kube(['patch', 'podconfig/sample', '-n', 'default', ...free]);
+  });
+
+  it('tells what it deletes with CRDS=1, and leaves a kind of another project alone', async () => {
+    const theirs = 'network-attachment-definitions.k8s.cni.cncf.io';
+    await installed.kube(['delete', 'crd', theirs]);
+    await installed.kube(['create', '-f', '-'], manifest(foreignKind));
+    const { metadata, spec } = await installed.get<Crd>(`crd/${theirs}`);
+    await installed.helm(['install', 'podloom', chart, '-n', namespace, '--set=withdraw.onUninstall=false']);
+    const told: string[] = [];
+    expect(await remove((step) => told.push(step))).toBe('left');
+    expect(told).toContain(`Deleting the kind ${own} and 1 of it`);
+    expect(told.join()).not.toContain(theirs);
+    expect(await crds()).toEqual([`customresourcedefinition.apiextensions.k8s.io/${theirs}`]);
+    expect(await installed.get<Crd>(`crd/${theirs}`)).toMatchObject({
+      metadata: { uid: metadata.uid, generation: metadata.generation },
+      spec,
+    });
+  });
+});
+
+interface Crd {
+  readonly metadata: { readonly uid: string; readonly generation: number };
+  readonly spec: object;
+}
+
+/** As another project brings it. */
+const foreignKind = {
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name: 'network-attachment-definitions.k8s.cni.cncf.io' },
+  spec: {
+    group: 'k8s.cni.cncf.io',
+    scope: 'Namespaced',
+    names: {
+      kind: 'NetworkAttachmentDefinition',
+      plural: 'network-attachment-definitions',
+      singular: 'network-attachment-definition',
+    },
+    versions: [
+      {
+        name: 'v1',
+        served: true,
+        storage: true,
+        schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+      },
+    ],
+  },
+};
