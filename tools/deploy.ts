@@ -7,6 +7,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { parse } from 'yaml';
+import { parseDuration } from '@podloom/kube';
 import { binaries, clusterLoad, clusterNames, clusterStatus, type ClusterStatus } from '@podloom/local';
 
 const root = join(import.meta.dirname, '..');
@@ -92,7 +93,9 @@ export async function removeChart(options: RemoveOptions = {}): Promise<Removal>
     const { withdraw } = await valuesOf(helm);
     removal = withdraw.onUninstall ? 'withdrawn' : 'left';
     try {
-      await helm('uninstall', release, '--namespace', chartNamespace, '--wait', '--timeout=5m');
+      // Longer than the withdrawal, which says why it failed; the rest is for its pod to start, and for what goes after it.
+      const timeout = `--timeout=${parseDuration(withdraw.timeout) + 120_000}ms`;
+      await helm('uninstall', release, '--namespace', chartNamespace, '--wait', timeout);
     } catch (error) {
       const log = await kubectl('logs', 'job/podloom-withdraw', `--namespace=${chartNamespace}`).catch(messageOf);
       throw new Error(`${messageOf(error)}\n\n${log}\n${notRemoved}`, { cause: error });
@@ -145,7 +148,7 @@ const lines = (text: string): string[] => text.split('\n').filter((line) => line
 const installAgain =
   'To have that taken back: install again, with withdraw.onUninstall on, then uninstall (make deploy, make undeploy)';
 
-const notRemoved = `Nothing was uninstalled. The operator runs as before and gives pods back what was already taken from them; only Helm calls
+const notRemoved = `Nothing was uninstalled. The operator runs again and gives pods back what was already taken from them; only Helm calls
 the release "uninstalling". What can be done next:
   make undeploy    try again, once the above is mended
   make deploy      keep Podloom: the release is "deployed" again

@@ -166,6 +166,15 @@ describe('withdraw', () => {
     expect(await networksLeft()).toEqual([]);
   });
 
+  it('starts an operator when it fails, also where an earlier run was killed and left none', async () => {
+    await scale(0);
+    await podNetwork('waiting', 'n1');
+    await expect(run('2s')).rejects.toThrow(/still have something|does not stop/);
+    expect(await replicas()).toBe(1);
+    startAgent();
+    await run();
+  });
+
   it('says that another operator does not stop', async () => {
     const now = new Date().toISOString().replace('Z', '000Z');
     const spec = { holderIdentity: 'elsewhere', leaseDurationSeconds: 3600, acquireTime: now, renewTime: now };

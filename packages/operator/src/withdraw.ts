@@ -78,7 +78,8 @@ export async function withdraw(settings: WithdrawSettings, options: WithdrawOpti
   const replicas = await unlessGone(async () => {
     const { spec } = await client.get(deployments, settings.deploymentName, { ...there, signal });
     await scale(0, signal);
-    return spec?.replicas;
+    // None, where an earlier run was killed and could not start them again.
+    return spec?.replicas || 1;
   });
   try {
     await takeBack(settings, options);
