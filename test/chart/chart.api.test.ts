@@ -41,6 +41,7 @@ describe('the values', () => {
     ['operator.replica=3', /replica/],
     ['operator.replicas=0', /replicas/],
     ['agent.runtime=docker', /runtime/],
+    ['agent.driftPolicy=ignore', /driftPolicy/],
     ['image.digest=sha256:12', /digest/],
     ['withdraw.timeout=soon', /timeout/],
     ['operator.port=70000', /port/],
@@ -76,6 +77,12 @@ describe('the values', () => {
       '/run/containerd',
       '/run/crio',
     ]);
+  });
+
+  it('tell the agent what to do about changes by hand', async () => {
+    const { stdout } = await template('--set', 'agent.driftPolicy=report');
+    expect(stdout).toMatch(/name: PODLOOM_DRIFT_POLICY\n\s+value: report\n/);
+    expect((await template()).stdout).toMatch(/name: PODLOOM_DRIFT_POLICY\n\s+value: repair\n/);
   });
 
   it('bring a ServiceMonitor only where asked for', async () => {
