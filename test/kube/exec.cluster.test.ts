@@ -1,7 +1,7 @@
 /** What needs a kubelet: the output and the exit code of a command in a pod, and the pod's log. */
 import { randomUUID } from 'node:crypto';
 import { createClient, loadConfig, pods } from '@podloom/kube';
-import { expect, inject, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 
 async function runningPod() {
   const client = createClient(await loadConfig({ path: inject('kubeconfig') }));
@@ -30,24 +30,27 @@ async function runningPod() {
   return { client, name };
 }
 
-it('runs a command with input, and tells its outputs apart', async () => {
-  const { client, name } = await runningPod();
-  const command = ['sh', '-c', 'tr a-z A-Z; echo "$0" >&2; exit 3', 'it is $HOME'];
-  const result = await client.exec(name, { command, stdin: 'hello' });
-  expect(result).toEqual({ stdout: 'HELLO', stderr: 'it is $HOME\n', exitCode: 3 });
-});
+/** The image of the pod is on the nodes of a private cluster only. */
+describe.skipIf(inject('clusterName') === '')('a pod of the private cluster', () => {
+  it('runs a command with input, and tells its outputs apart', async () => {
+    const { client, name } = await runningPod();
+    const command = ['sh', '-c', 'tr a-z A-Z; echo "$0" >&2; exit 3', 'it is $HOME'];
+    const result = await client.exec(name, { command, stdin: 'hello' });
+    expect(result).toEqual({ stdout: 'HELLO', stderr: 'it is $HOME\n', exitCode: 3 });
+  });
 
-it('fails plainly for a program that is not there', async () => {
-  const { client, name } = await runningPod();
-  await expect(client.exec(name, { command: ['/no/such/program'] })).rejects.toThrow('/no/such/program');
-});
+  it('fails plainly for a program that is not there', async () => {
+    const { client, name } = await runningPod();
+    await expect(client.exec(name, { command: ['/no/such/program'] })).rejects.toThrow('/no/such/program');
+  });
 
-it('reads and follows the log', async () => {
-  const { client, name } = await runningPod();
-  let seen = '';
-  for await (const text of client.logs(name, { follow: true })) {
-    seen += text;
-    if (seen.includes('ready\n')) break;
-  }
-  expect(seen).toBe('añ→𝄞\nready\n');
+  it('reads and follows the log', async () => {
+    const { client, name } = await runningPod();
+    let seen = '';
+    for await (const text of client.logs(name, { follow: true })) {
+      seen += text;
+      if (seen.includes('ready\n')) break;
+    }
+    expect(seen).toBe('añ→𝄞\nready\n');
+  });
 });

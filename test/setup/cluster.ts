@@ -1,6 +1,6 @@
 /**
- * Gives the tests of the cluster tier a real cluster of two nodes: the user's own where KUBECONFIG names one, else a private one that is
- * gone afterwards.
+ * Gives the tests of the cluster tier a real cluster of two nodes: the one that KUBECONFIG names (`make test-cluster` only), else a private one
+ * that is gone afterwards.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
