@@ -1,7 +1,7 @@
 # Podloom's commands. Each says what it does in `make help`; what a machine lacks is installed on the way (tools/bootstrap.sh).
 
 .DEFAULT_GOAL := help
-.PHONY: help setup cluster-needs test-needs up down test test-unit test-node test-api test-cluster test-kernel check fix fuzz bench image deploy undeploy clean
+.PHONY: help setup cluster-needs deploy-needs test-needs up down test test-unit test-node test-api test-cluster test-kernel check fix fuzz bench image deploy undeploy clean
 
 # The private Node and Go come first, also for everything that is started below.
 export PATH := $(CURDIR)/.tools/bin:$(PATH)
@@ -21,6 +21,9 @@ setup:
 cluster-needs: setup
 	@$(BOOTSTRAP) packages $(CLUSTER_PACKAGES)
 	@$(BOOTSTRAP) go
+
+deploy-needs: setup
+	@{ command -v kubectl && command -v helm; } >/dev/null || $(BOOTSTRAP) go
 
 test-needs: cluster-needs
 	@$(BOOTSTRAP) packages $(TEST_PACKAGES)
@@ -52,10 +55,11 @@ bench: test-needs ## Measure against peers and against the floor, as ratios in o
 image: cluster-needs ## Build the OCI archives of the product and of the tools image into dist/
 	@$(NODE) deploy/image/build.ts
 
-deploy: image ## Install on the current kubectl context (IMAGE=…, VALUES=…: see docs/guides/install.md)
+# With an image from elsewhere, nothing is built here but what the machine lacks of kubectl and helm.
+deploy: $(if $(IMAGE),deploy-needs,image) ## Install on the current kubectl context (IMAGE=…, VALUES=…: see docs/guides/install.md)
 	@$(NODE) tools/deploy.ts
 
-undeploy: setup ## Take it away from the current kubectl context (CRDS=1: with all that people wrote)
+undeploy: deploy-needs ## Take it away from the current kubectl context (CRDS=1: with all that people wrote)
 	@$(NODE) tools/deploy.ts --remove
 
 clean: ## Remove what was built in this folder (not the cache of Kubernetes binaries, nor a running cluster)

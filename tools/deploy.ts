@@ -7,6 +7,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { parse } from 'yaml';
+import { progressOn } from '@podloom/cli';
 import { parseDuration } from '@podloom/kube';
 import { binaries, clusterLoad, clusterNames, clusterStatus, type ClusterStatus } from '@podloom/local';
 
@@ -20,7 +21,7 @@ const ours = 'app.kubernetes.io/part-of=podloom';
 export interface InstallOptions {
   /** Left out, whatever kubectl uses by itself. */
   readonly kubeconfig?: string | undefined;
-  /** As NAME:TAG. */
+  /** As NAME:TAG, or NAME:TAG@sha256:… */
   readonly image: string;
   /** Of that image: pods are replaced when it changes, although the name does not. */
   readonly digest?: string | undefined;
@@ -41,9 +42,8 @@ export async function installChart({
   const { kubectl, helm } = await tools(kubeconfig);
   await demandCluster(kubectl);
   await ensureNamespace(kubectl);
-  const at = image.lastIndexOf(':');
-  if (at <= image.lastIndexOf('/')) throw new Error(`"${image}" has no tag: write NAME:TAG`);
-  const named = { 'image.repository': image.slice(0, at), 'image.tag': image.slice(at + 1), 'image.digest': digest };
+  const { repository, tag } = parseImage(image);
+  const named = { 'image.repository': repository, 'image.tag': tag, 'image.digest': digest };
   const sets = Object.entries({ ...named, ...set }).flatMap(([path, value]) => [
     '--set-json',
     `${path}=${JSON.stringify(value)}`,
@@ -63,6 +63,15 @@ export async function installChart({
     const why = `To see why: kubectl -n ${chartNamespace} describe pods; kubectl -n ${chartNamespace} logs POD`;
     throw new Error(`${messageOf(error)}\n\n${state}\n${why}`, { cause: error });
   }
+}
+
+/** A digest is part of the tag, and so of what the nodes pull. */
+function parseImage(image: string): { repository: string; tag: string } {
+  const found = /^(?<repository>[^@]+):(?<tag>[\w.-]+(@sha256:[0-9a-f]{64})?)$/.exec(image)?.groups;
+  const { repository, tag } = found ?? {};
+  if (repository === undefined || tag === undefined)
+    throw new Error(`"${image}" has no tag: write NAME:TAG or NAME:TAG@sha256:DIGEST`);
+  return { repository, tag };
 }
 
 /** Helm upgrades nothing that it began to uninstall. Going back to the revision that it is makes it one that runs. */
@@ -158,8 +167,11 @@ the release "uninstalling". What can be done next:
 
 type Tool = (...args: string[]) => Promise<string>;
 
+/** On the user's own context the user's own programs, where both are there; else those that are built here, once. */
 async function tools(kubeconfig: string | undefined): Promise<{ kubectl: Tool; helm: Tool }> {
-  const built = await binaries({ modules: ['kubernetes', 'helm'] });
+  const own = kubeconfig === undefined ? await ownTools() : undefined;
+  if (own) return own;
+  const built = await binaries({ modules: ['kubernetes', 'helm'], progress: progressOn(process.stderr).tell });
   const env = kubeconfig === undefined ? process.env : { ...process.env, KUBECONFIG: kubeconfig };
   const tool =
     (name: string): Tool =>
@@ -167,6 +179,32 @@ async function tools(kubeconfig: string | undefined): Promise<{ kubectl: Tool; h
       run(built.path(name), args, env);
   return { kubectl: tool('kubectl'), helm: tool('helm') };
 }
+
+const onPath =
+  (name: string): Tool =>
+  (...args) =>
+    run(name, args, process.env);
+
+async function ownTools(): Promise<{ kubectl: Tool; helm: Tool } | undefined> {
+  const kubectl = onPath('kubectl');
+  const helm = onPath('helm');
+  try {
+    await kubectl('version', '--client');
+    const version = (await helm('version', '--template={{.Version}}')).trim();
+    const [major = 0, minor = 0] = version.replace(/^v/, '').split('.').map(Number);
+    // The first with --take-ownership.
+    if (major > 3 || (major === 3 && minor >= 17)) return { kubectl, helm };
+    throw new Error(
+      `helm on the PATH is ${version}, and 3.17 or newer is needed: install that, or take it off the PATH to have one built`,
+    );
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+const isMissing = (error: unknown): boolean =>
+  error instanceof Error && (error.cause as NodeJS.ErrnoException | undefined)?.code === 'ENOENT';
 
 function run(program: string, args: string[], env: NodeJS.ProcessEnv): Promise<string> {
   return new Promise((resolve, reject) => {

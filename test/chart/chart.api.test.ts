@@ -43,6 +43,7 @@ describe('the values', () => {
     ['agent.runtime=docker', /runtime/],
     ['agent.driftPolicy=ignore', /driftPolicy/],
     ['image.digest=sha256:12', /digest/],
+    ['image.tag=1.0@sha256:12', /tag/],
     ['withdraw.timeout=soon', /timeout/],
     ['operator.port=70000', /port/],
   ])('refuse %s and name the field', async (set, field) => {

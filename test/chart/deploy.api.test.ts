@@ -2,6 +2,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { DaemonSet } from '@podloom/kube';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { installChart, removeChart } from '../../tools/deploy.ts';
 import { type Installed, chart, chartOnApiServer, manifest, namespace } from './installed.ts';
@@ -50,6 +51,15 @@ describe('make deploy', () => {
       operator: { reservedCidrs: ['10.90.0.0/16'] },
       withdraw: { timeout: '7m' },
     });
+  });
+
+  it('has the nodes pull the very image that a digest names', async () => {
+    const name = `example.com:5000/podloom:1.0@sha256:${'ab'.repeat(32)}`;
+    await installChart({ kubeconfig: installed.kubeconfig, image: name });
+    const { spec } = await installed.get<DaemonSet>('daemonset/podloom-agent', '-n', namespace);
+    expect(spec?.template.spec?.containers[0]?.image).toBe(name);
+    const nameless = installChart({ kubeconfig: installed.kubeconfig, image: 'example.com:5000/podloom' });
+    await expect(nameless).rejects.toThrow('has no tag: write NAME:TAG or NAME:TAG@sha256:DIGEST');
   });
 
   it('carries on where uninstalling has failed', async () => {
