@@ -46,4 +46,13 @@ describe('podloom', () => {
     expect(stdout).toBe('');
     expect(code).toBe(2);
   });
+
+  it.each([
+    ['a command', ['clutser']],
+    ['a command of a command', ['cluster', 'pu']],
+    ['an option of a command', ['show', '--knots']],
+    ['an option of a command of a command', ['cluster', 'up', '--knots']],
+  ])('hints at --help for %s that there is not', async (_, args) => {
+    expect((await podloom(...args)).stderr).toContain('(--help shows what there is)');
+  });
 });

@@ -26,7 +26,6 @@ export function program(): Command {
     .version(manifest.version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'show help; also after every command')
     .addHelpText('after', exitCodeHelp)
-    .showHelpAfterError('(--help shows what there is)')
     .addCommand(showCommand())
     .addCommand(planCommand())
     .addCommand(clusterCommand())
@@ -36,7 +35,7 @@ export function program(): Command {
   root.command('__complete [words...]', { hidden: true }).action((words: string[]) => {
     console.log(completeWords(root, words).join('\n'));
   });
-  for (const command of everyCommand(root)) command.exitOverride();
+  for (const command of everyCommand(root)) command.exitOverride().showHelpAfterError('(--help shows what there is)');
   return root;
 }
 
