@@ -74,10 +74,13 @@ function parseImage(image: string): { repository: string; tag: string } {
   return { repository, tag };
 }
 
-/** Helm upgrades nothing that it began to uninstall. Going back to the revision that it is makes it one that runs. */
+/**
+ * Helm upgrades nothing that it began to uninstall, nor what it was killed over while it installed, upgraded or went back. Going back to the
+ * revision that it is makes it one that runs.
+ */
 async function reviveRelease(helm: Tool): Promise<void> {
   const options = ['--filter', `^${release}$`, '--namespace', chartNamespace, '--output=json'];
-  const [found] = JSON.parse(await helm('list', '--uninstalling', ...options)) as { revision: string }[];
+  const [found] = JSON.parse(await helm('list', '--uninstalling', '--pending', ...options)) as { revision: string }[];
   if (found) await helm('rollback', release, found.revision, '--namespace', chartNamespace);
 }
 
