@@ -11,6 +11,7 @@ import { installOnPrivate } from './deploy.ts';
 
 const root = join(import.meta.dirname, '..');
 const namespace = 'cnf-test';
+const sample = 'podconfig-sample-a';
 const execute = promisify(execFile);
 const startedAt = performance.now();
 const progress = progressOn(process.stderr);
@@ -36,8 +37,10 @@ async function up(): Promise<void> {
 
   step('Applying examples/podconfig and waiting until it is configured');
   await kubectl('apply', '--filename', 'examples/podconfig/podconfig.yaml');
-  await inNamespace('wait', '--for=jsonpath={.status.phase}=configured', 'podconfig', '--all', '--timeout=120s');
-  const pods = (await inNamespace('get', 'podnetworks', '--output=jsonpath={.items[*].metadata.name}')).split(' ');
+  // Of what else someone has made in the namespace, neither the state nor the image of the pods is known.
+  await inNamespace('wait', '--for=jsonpath={.status.phase}=configured', `podconfig/${sample}`, '--timeout=120s');
+  const found = ['--field-selector=status.phase=Running', '--output=jsonpath={.items[*].metadata.name}'];
+  const pods = (await inNamespace('get', 'pods', `--selector=podconfig=${sample}`, ...found)).split(' ');
   const tookUp = performance.now() - startedAt;
   progress.end();
 
