@@ -1,4 +1,5 @@
-{{/* One installation serves a cluster, and its policies are for the whole of it: names are fixed, a second release is refused by Helm. */}}
+{{/* One installation serves a cluster, and its policies are for the whole of it: names are fixed, and Helm refuses a
+second release unless it is told to take over what the first one owns (--take-ownership). */}}
 
 {{- define "podloom.labels" -}}
 app.kubernetes.io/name: podloom
