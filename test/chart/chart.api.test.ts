@@ -88,9 +88,9 @@ describe('the values', () => {
 
   it('bring a ServiceMonitor only where asked for', async () => {
     expect((await template()).stdout).not.toContain('ServiceMonitor');
-    expect(
-      (await template('--set', 'metrics.serviceMonitor.enabled=true')).stdout.match(/kind: ServiceMonitor/g),
-    ).toHaveLength(2);
+    const { stdout } = await template('--set', 'metrics.serviceMonitor.enabled=true');
+    expect(stdout.match(/kind: ServiceMonitor/g)).toHaveLength(2);
+    expect(stdout.match(/honorLabels: true/g)).toHaveLength(2);
   });
 
   it('replace the pods when the digest changes', async () => {
