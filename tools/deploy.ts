@@ -60,7 +60,7 @@ export async function installChart({
     }
   } catch (error) {
     const state = await kubectl('get', 'pods', `--namespace=${chartNamespace}`, '--output=wide').catch(messageOf);
-    const why = `To see why: kubectl -n ${chartNamespace} describe pods; kubectl -n ${chartNamespace} logs POD`;
+    const why = `To see why: kubectl -n ${chartNamespace} describe daemonset,replicaset,pods; kubectl -n ${chartNamespace} logs POD`;
     throw new Error(`${messageOf(error)}\n\n${state}\n${why}`, { cause: error });
   }
 }

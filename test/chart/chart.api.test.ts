@@ -125,6 +125,7 @@ describe('the processes', () => {
       capabilities: { drop: ['ALL'] },
       seccompProfile: { type: 'RuntimeDefault' },
     });
+    expect(pod?.nodeSelector).toEqual({ 'kubernetes.io/os': 'linux' });
     expect(spec?.replicas).toBe(2);
   });
 
@@ -144,6 +145,7 @@ describe('the processes', () => {
     ]);
     expect(container?.volumeMounts?.filter(({ readOnly }) => !readOnly)).toMatchObject([{ name: 'sysctls' }]);
     expect(pod?.tolerations).toEqual([{ operator: 'Exists' }]);
+    expect(pod?.nodeSelector).toEqual({ 'kubernetes.io/os': 'linux' });
   });
 });
 
