@@ -27,6 +27,15 @@ describe('startServer', () => {
     expect((await ask('/elsewhere')).status).toBe(404);
   });
 
+  it('answers on every address where no host is named', async () => {
+    const { stop, options } = await serving();
+    const server = await startServer({ ...options, host: undefined });
+    expect((await fetch(`http://127.0.0.1:${server.port}/healthz`)).status).toBe(200);
+    expect((await fetch(`http://127.0.0.2:${server.port}/healthz`)).status).toBe(200);
+    stop.abort();
+    await server.ended;
+  });
+
   it('says which check fails and why, and recovers with it', async () => {
     let synced: true | string = 'pods are not listed yet';
     const { ask } = await serving({ ready: { caches: () => synced, leader: () => true } });

@@ -16,6 +16,7 @@ export type Check = () => true | string;
 export interface ServerOptions {
   /** 0: any free one. */
   readonly port: number;
+  /** Left out, every address of the machine: of IPv6 too, where its kernel has that. */
   readonly host?: string | undefined;
   readonly health?: Readonly<Record<string, Check>> | undefined;
   readonly ready?: Readonly<Record<string, Check>> | undefined;
@@ -31,7 +32,7 @@ export interface Server {
 }
 
 export async function startServer(options: ServerOptions): Promise<Server> {
-  const { port, host = '::', health = {}, ready = {}, metrics, log, signal } = options;
+  const { port, host, health = {}, ready = {}, metrics, log, signal } = options;
   const server = createServer((request, response) => {
     void answer(request.url?.split('?')[0] ?? '').then(([status, type, body]) => {
       response.writeHead(status, { 'content-type': type });
@@ -63,7 +64,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     server.once('error', (cause) => {
       reject(new Unavailable('PORT', `Port ${port} cannot be served: ${cause.message}; choose another`, { cause }));
     });
-    server.listen(port, host, resolve);
+    server.listen({ port, host }, resolve);
   });
   signal.addEventListener(
     'abort',
