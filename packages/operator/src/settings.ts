@@ -22,7 +22,7 @@ export const operatorSettings = settings({
   reservedCidrs: text()
     .default('')
     .describe(
-      'Further ranges that no network may overlap, separated by commas. Pod ranges and addresses of the Nodes are known, and ranges of Services from Kubernetes 1.33 on.',
+      'Further ranges that no network may overlap, separated by commas. Known are addresses and podCIDRs of the Nodes, and ranges of Services from Kubernetes 1.33 on; the pod range must be named where pods have addresses of other ranges than podCIDRs.',
     ),
   sampleImage: text()
     .default('podloom.local/tools:0.1.0')
