@@ -21,6 +21,7 @@ import {
   workQueue,
 } from '@podloom/kube';
 import { type Netns, monitor, open } from '@podloom/netlink';
+import { recordIn } from '@podloom/network';
 import { fstatSync } from 'node:fs';
 import { type CriClient, connectCri } from './cri/client.ts';
 import { podFinder } from './cri/finder.ts';
@@ -165,7 +166,8 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
   };
   cache.subscribe(({ key, old, now }) => {
     // One without status was not looked at yet: its pod may have had another, deleted by hand a moment ago.
-    if (now?.status?.primary) remembered.set(key, { podUid: now.spec.podUid, record: now.status.primary });
+    const record = recordIn(now?.status?.primary);
+    if (now && record) remembered.set(key, { podUid: now.spec.podUid, record });
     else if (now?.status) remembered.delete(key);
     if (!now) measure.forget(key);
     else if (old?.metadata.generation !== now.metadata.generation) measure.heard(key);

@@ -246,7 +246,10 @@ export type PodInterface = z.output<typeof podInterface>;
 export type PodInterfaceStatus = NonNullable<PodNetworkStatus['interfaces']>[number];
 export type PrimaryLinkState = NonNullable<PrimaryLinkRecord['before']>;
 /** What must be known to take changes of the primary link back. */
-export type PrimaryLinkRecord = Pick<NonNullable<PodNetworkStatus['primary']>, 'interfaceName' | 'before'>;
+export type PrimaryLinkRecord = Pick<
+  NonNullable<PodNetworkStatus['primary']>,
+  'interfaceName' | 'sandboxId' | 'before'
+>;
 
 /** Label of every PodNetwork: the node of its pod. */
 export const nodeLabel = 'podnetwork.opdev.io/node';
