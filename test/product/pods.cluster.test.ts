@@ -144,7 +144,7 @@ describe.skipIf(!isPrivate)('a pod with networks', () => {
     }
     await eventually(async () => {
       const events = await scene.kube('describe', 'pod', 'one');
-      expect(events).toMatch(/DriftRepaired .*Changed by someone else; mended by: /);
+      expect(events).toMatch(/DriftRepaired .*Otherwise than declared; mended by: /);
     });
     expect(await scene.lives()).toEqual(lives);
     await scene.kube('delete', 'podconfig', 'firm', '--timeout=300s');

@@ -1,5 +1,5 @@
 /**
- * Tells drift from work: steps for what was attached already, and declared no otherwise since, mean that someone else changed it. Repairing ends
+ * Tells drift from work: steps for what was attached already, and declared no otherwise since, mean that someone else changed it (or that an agent of an older version made it). Repairing ends
  * when someone changes it again and again, because two who disagree would otherwise keep the node busy for ever.
  */
 import type { PodNetwork, PodNetworkStatus } from '@podloom/api';
@@ -89,7 +89,7 @@ export function driftIn({ key, network, old, steps, guard }: DriftInput): Drift 
       steps: drifted,
       hold: true,
       reason: 'Drift',
-      message: `Changed by someone else; to mend it: ${what}${more}`,
+      message: `Otherwise than declared; to mend it: ${what}${more}`,
     };
   }
   if (guard.mayRepair(key)) {
@@ -97,7 +97,7 @@ export function driftIn({ key, network, old, steps, guard }: DriftInput): Drift 
       steps: drifted,
       hold: false,
       reason: 'Drift',
-      message: `Changed by someone else; mended by: ${what}${more}`,
+      message: `Otherwise than declared; mended by: ${what}${more}`,
     };
   }
   return {
