@@ -74,7 +74,6 @@ describe('a stock', () => {
     await unheard.promise;
     await w.pod('next', { podconfig: 'c' });
     await eventually(async () => expect(await w.addressesOf('next')).toEqual(['10.66.0.4/24']));
-    expect(await w.networkOf('named')).toBeUndefined();
     door.resolve();
     await eventually(async () => expect(await w.addressesOf('named')).toEqual(['10.66.0.3/24']));
     await eventually(async () =>
