@@ -20,8 +20,8 @@ export interface Nodes {
   foreign(node: string): Promise<Record<string, string[]>>;
   /** Links, rules and routes of ours, on all nodes. */
   ours(): Promise<string[]>;
-  /** Finds the first process of each pod; what it returns is SIGKILL for them, at once. */
-  aim(pods: readonly Pod[]): () => void;
+  /** Finds the first process of each pod; what it returns is SIGKILL for them, at once, and says how many it hit: one that is gone already is none. */
+  aim(pods: readonly Pod[]): () => number;
 }
 
 const enter = async (pid: number, ...command: string[]): Promise<string> =>
@@ -77,13 +77,22 @@ export async function openNodes(cluster: string): Promise<Nodes> {
         if (first === undefined) throw new Error(`No process of container ${id}`);
         return first.pid;
       });
-      return () => pids.forEach((pid) => process.kill(pid, 'SIGKILL'));
+      return () => pids.filter(kill).length;
     },
   };
   return nodes;
 }
 
 const byPid = (a: { pid: number }, b: { pid: number }): number => a.pid - b.pid;
+
+function kill(pid: number): boolean {
+  try {
+    return process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
+    throw error;
+  }
+}
 
 /** A process may go while it is looked at. */
 function groupOf(pid: string): string {
