@@ -15,7 +15,10 @@ const sysctls = [
   'net/ipv4/conf/all/forwarding',
   'net/ipv4/conf/all/rp_filter',
 ];
-const folders = ['/etc', '/opt', '/run', '/usr/libexec', '/var/lib', '/var/log', '/var/run'];
+const folders = ['/etc', '/opt', '/run', '/usr/libexec', '/var/lib', '/var/lib/podloom', '/var/log', '/var/run'];
+
+/** What a cluster's own programs call their files, where they are not kept from the machine's. */
+const parts = /podloom|kube|cni|containerd|etcd|coredns/;
 
 export interface Machine {
   mounts: string[];
@@ -34,6 +37,9 @@ export function observeMachine(clusters: readonly string[]): Machine {
   const isOthers = (line: string): boolean =>
     [...line.matchAll(/\b(?:pl|podloom)-([a-z0-9]+)/g)].some(([, name = '']) => !clusters.includes(name));
   const apart = (found: string[]): string[] => found.filter((line) => !isOthers(line));
+  // Programs that have nothing to do with it come, go and write while it is looked.
+  const named = (found: string[]): string[] =>
+    apart(found).filter((entry) => parts.test(entry) || clusters.some((name) => entry.includes(name)));
   return {
     mounts: apart(lines(readFileSync('/proc/self/mounts', 'utf8'))),
     links: apart(lines(print('ip', '-oneline', 'link'))).map((line) => line.split(' ')[1] ?? ''),
@@ -41,9 +47,9 @@ export function observeMachine(clusters: readonly string[]): Machine {
     routes: apart(lines(print('ip', '-4', 'route', 'show', 'table', 'all'))),
     rules: print('nft', 'list', 'ruleset'),
     sysctls: Object.fromEntries(sysctls.map((name) => [name, readIfThere(`/proc/sys/${name}`)])),
-    namespaces: apart(list('/run/netns')),
-    groups: apart(cgroups('/sys/fs/cgroup')),
-    files: Object.fromEntries(folders.map((folder) => [folder, apart(list(folder))])),
+    namespaces: named(list('/run/netns')),
+    groups: named(cgroups('/sys/fs/cgroup')),
+    files: Object.fromEntries(folders.map((folder) => [folder, named(list(folder))])),
   };
 }
 
