@@ -37,10 +37,12 @@ describe('two objects that want the same', () => {
     await eventually(() => expect(Date.now()).toBeGreaterThan(madeMs + 1_000));
     await config(w, 'younger', { additionalNetworks: [{ networkName: 'net0', master: 'br9', cidr: '10.89.0.0/24' }] });
     await w.pod('a', { podconfig: 'older', podNetworkConfig: 'younger' });
-    await eventually(async () => expect(await w.addressesOf('a')).toEqual(['10.80.0.2/24']));
-    expect((await w.networkOf('a'))?.spec.waiting).toMatchObject([
-      { source: { kind: 'PodNetworkConfig', name: 'younger' }, reason: 'InterfaceConflict' },
-    ]);
+    await eventually(async () =>
+      expect((await w.networkOf('a'))?.spec).toMatchObject({
+        interfaces: [{ addresses: ['10.80.0.2/24'] }],
+        waiting: [{ source: { kind: 'PodNetworkConfig', name: 'younger' }, reason: 'InterfaceConflict' }],
+      }),
+    );
     const { client, namespace } = w;
     await eventually(async () => {
       const younger = await client.get(podNetworkConfigKind.resource, 'younger', { namespace });
