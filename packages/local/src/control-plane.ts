@@ -63,7 +63,7 @@ export async function startControlPlane({ dir, progress, signal }: ControlPlaneO
         if (hasEnded(child)) throw new Unavailable('API_SERVER', `kube-apiserver ended at once; see ${log}`);
         return isHealthy(`${server}/readyz`, admin);
       },
-      { what: 'A ready API server', timeoutMs: 60_000, signal },
+      { what: 'A ready API server', timeoutMs: 180_000, signal },
     );
   }
 
