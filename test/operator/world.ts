@@ -14,6 +14,7 @@ import {
   Unavailable,
   ipPoolKind,
   kinds,
+  networkGrantKind,
   podConfigKind,
   podNetworkConfigKind,
   podNetworkKind,
@@ -186,7 +187,11 @@ async function startOperator(
     file: { namespace, onlyNamespace: namespace, identity: randomUUID().slice(0, 4), ...given },
   });
   const ended = runOperator(settings, {
-    client: wrap(seeingWrites(client, () => (isDead ? Promise.reject(new Unavailable('TEST', 'Killed')) : undefined))),
+    client: wrap(
+      seeingWrites(ownGrants(client, namespace), () =>
+        isDead ? Promise.reject(new Unavailable('TEST', 'Killed')) : undefined,
+      ),
+    ),
     log: createLog({ name: 'operator', level }),
     signal: stop.signal,
     metrics,
@@ -314,6 +319,21 @@ async function orMissing<T>(call: () => Promise<T>): Promise<T | undefined> {
     if (isNotFound(error)) return undefined;
     throw error;
   }
+}
+
+/** The client with the one NetworkGrant that is named as the namespace: others are of other tests, and each would bring every pod under review. */
+function ownGrants(client: Client, namespace: string): Client {
+  const own = { fieldSelector: `metadata.name=${namespace}` };
+  const optionsFor = ({ plural }: { readonly plural: string }, options: object = {}): object =>
+    plural === networkGrantKind.resource.plural ? { ...options, ...own } : options;
+  return new Proxy(client, {
+    get(target, name, receiver) {
+      const member: unknown = Reflect.get(target, name, receiver);
+      if ((name !== 'list' && name !== 'watch') || typeof member !== 'function') return member;
+      return (resource: { readonly plural: string }, options?: object): unknown =>
+        Reflect.apply(member, target, [resource, optionsFor(resource, options)]);
+    },
+  });
 }
 
 type See = (verb: string, plural: string) => void | Promise<void>;
