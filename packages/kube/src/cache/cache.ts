@@ -29,6 +29,7 @@ export interface CacheOptions<T extends KubeObject, I extends string = never> {
   readonly keepManagedFields?: boolean | undefined;
   readonly pageSize?: number | undefined;
   readonly clock?: Clock | undefined;
+  readonly random?: (() => number) | undefined;
 }
 
 export interface Cache<T extends KubeObject, I extends string = never> extends StoreReader<T, I> {

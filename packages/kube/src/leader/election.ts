@@ -72,6 +72,7 @@ export async function runAsLeader(options: LeadershipOptions, signal: AbortSigna
       fieldSelector: `metadata.name=${name}`,
       log,
       clock,
+      random,
       signal: stop,
     });
     cache.subscribe(({ old, now }) => {
