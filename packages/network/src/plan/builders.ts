@@ -2,6 +2,7 @@
 import type { PodInterface, PodNetworkSpec } from '@podloom/api';
 import * as fc from 'fast-check';
 import type { DesiredPod } from './desired.ts';
+import { isOurs, podMark } from './mark.ts';
 import { chooseNames } from './names.ts';
 import { emptyNamespace, type Observed, type ObservedLink, type ObservedNamespace } from './observed.ts';
 
@@ -103,7 +104,27 @@ export const anyWishes: fc.Arbitrary<PodInterface[]> = fc
     return wishes.map((entry) => Object.assign(entry, { bridge: bridges.get(entry.bridge?.name) }));
   });
 
-/** What others have on the node and in the pod: links of any name but ours, their addresses and routes. */
+export const rpFilter = 'net.ipv4.conf.rp_filter';
+
+/** Changes of a link that is not ours: of one that is there, of another, or of one that is not. */
+export const anyPrimary: fc.Arbitrary<PodNetworkSpec['primary']> = fc.option(
+  fc
+    .record({
+      interfaceName: fc.constantFrom('eth0', 'eth0', 'net1', 'none'),
+      mtuBytes: fc.constantFrom(undefined, 1300, 1400),
+      txQueueLength: fc.constantFrom(undefined, 500),
+      sysctls: fc.constantFrom(undefined, { [rpFilter]: '2' }),
+      routes: fc.subarray([
+        { to: '10.200.0.0/16' },
+        { to: '10.201.0.0/16', via: '10.128.2.1' },
+        { to: 'fd00:300::/64' },
+      ]),
+    })
+    .map((primary) => Object.assign(primary, { sources: [] })),
+  { nil: undefined },
+);
+
+/** What others have on the node and in the pod: links, bridges and ports of any name, also of ours, their addresses, routes, filters and entries. */
 export const anyForeign: fc.Arbitrary<Observed> = fc
   .record({
     nodeNames: fc.uniqueArray(fc.constantFrom('eth0', 'cni0', 'docker0', 'pcbr1', 'hpc12841804', 'veth1', 'vxlan9'), {
@@ -111,17 +132,40 @@ export const anyForeign: fc.Arbitrary<Observed> = fc
     }),
     podNames: fc.uniqueArray(fc.constantFrom('net1', 'pc22841804', 'tun0', 'macv0'), { maxLength: 3 }),
     group: fc.constantFrom(0, 7),
-    alias: fc.constantFrom(undefined, 'uplink', 'podloom pod stranger key'),
+    kinds: fc.array(fc.constantFrom('dummy', 'bridge', 'veth'), { minLength: 5, maxLength: 5 }),
+    // Whoever copies an alias of ours does not make the link ours.
+    alias: fc.constantFrom(undefined, 'uplink', podMark('stranger', 'key'), podMark(podUid, 'podconfig/a/pc1')),
     addresses: fc.boolean(),
     routeTo: fc.constantFrom('0.0.0.0/0', '10.1.1.0/24', '10.0.2.0/24'),
   })
-  .map(({ nodeNames, podNames, group, alias, addresses, routeTo }) => {
+  .map(({ nodeNames, podNames, group, kinds, alias, addresses, routeTo }) => {
+    const bridge = kinds.indexOf('bridge');
+    const isPort = (i: number): boolean =>
+      bridge >= 0 && bridge < nodeNames.length && kinds[i] !== 'bridge' && i % 2 === 0;
     const nodeLinks = nodeNames.map((name, i) =>
-      link(name, 10 + i, { kind: 'dummy', group, alias, mac: '0e:00:00:00:00:01' }),
+      link(name, 10 + i, {
+        kind: kinds[i],
+        group,
+        alias,
+        mac: '0e:00:00:00:00:01',
+        ...(kinds[i] === 'veth' ? { peerIndex: 20 + i } : {}),
+        ...(isPort(i) ? { master: 10 + bridge, portFlags: { learning: true, flood: true } } : {}),
+      }),
     );
-    const podLinks = [link('lo', 1), link('eth0', 2, { kind: 'veth', peerIndex: 99 })].concat(
-      podNames.map((name, i) => link(name, 20 + i, { kind: 'dummy', group, alias })),
-    );
+    const ports = nodeLinks.filter(({ master }) => master !== undefined);
+    const podLinks = [
+      link('lo', 1),
+      link('eth0', 2, { kind: 'veth', peerIndex: 99, txQueueLength: 1000 }),
+      ...podNames.map((name, i) =>
+        link(name, 20 + i, {
+          kind: i % 2 === 0 ? 'veth' : 'dummy',
+          group,
+          alias,
+          txQueueLength: 1000,
+          peerIndex: 10 + i,
+        }),
+      ),
+    ];
     return seen(
       {
         links: nodeLinks,
@@ -139,12 +183,84 @@ export const anyForeign: fc.Arbitrary<Observed> = fc
         filters: nodeLinks
           .slice(0, 1)
           .map(({ index }) => ({ link: index, priority: 49001, handle: 1, kind: 'bpf', digest: 'theirs' })),
-        fdb: [],
+        fdb: ports.map(({ index }) => ({ link: index, mac: '02:aa:00:00:00:01', pinned: true })),
+        sysctls: nodeLinks.map(({ name }) => ({ link: name, name: rpFilter, value: '1' })),
       },
       {
         links: podLinks,
         addresses: [{ link: 2, address: '10.128.2.180/23' }],
         routes: [{ to: routeTo, type: 'unicast', table: 254, metric: 0, protocol: 3, via: '10.128.2.1', link: 2 }],
+        sysctls: podLinks.map(({ name }) => ({ link: name, name: rpFilter, value: '1' })),
       },
     );
   });
+
+export interface Meddling {
+  readonly ports: readonly string[];
+  readonly mtuBytes: number;
+  readonly addresses: readonly string[];
+  readonly entries: readonly string[];
+  readonly pinned: boolean;
+  readonly routes: boolean;
+  /** All of our links, every second or every third. */
+  readonly every: number;
+}
+
+export const anyMeddling: fc.Arbitrary<Meddling> = fc.record({
+  ports: fc.subarray(['tap0', 'tap1']),
+  mtuBytes: fc.constantFrom(1200, 1500, 9000),
+  addresses: fc.subarray(['192.168.100.77/24', '10.77.0.1/16', 'fd00:77::1/64']),
+  entries: fc.subarray(['0e:77:00:00:00:01', '02:aa:00:00:00:02']),
+  pinned: fc.boolean(),
+  routes: fc.boolean(),
+  every: fc.integer({ min: 1, max: 3 }),
+});
+
+/** What others do to a world in which we are at work: ports on our bridges, addresses and entries on our links, routes in our tables. */
+export function meddle({ node, pod }: Observed, meddling: Meddling): Observed {
+  const { ports, mtuBytes, addresses, entries, pinned, routes, every } = meddling;
+  const chosen = (namespace: ObservedNamespace): ObservedLink[] =>
+    namespace.links.filter(isOurs).filter((_, i) => i % every === 0);
+  const bridges = chosen(node).filter(({ kind }) => kind === 'bridge');
+  const taps = ports.flatMap((name, i) => {
+    const master = bridges[i % bridges.length]?.index;
+    if (master === undefined || node.links.some((other) => other.name === name)) return [];
+    return [link(name, 700 + i, { kind: 'tun', mtuBytes, master, portFlags: { learning: true, flood: true } })];
+  });
+  const addressed = (namespace: ObservedNamespace): ObservedNamespace['addresses'] => [
+    ...namespace.addresses,
+    ...chosen(namespace).flatMap(({ index }) =>
+      addresses
+        .filter((address) => !namespace.addresses.some((one) => one.link === index && one.address === address))
+        .map((address) => ({ link: index, address })),
+    ),
+  ];
+  const ours = chosen(node).filter(({ master }) => master !== undefined);
+  const tables = new Set(routes ? node.rules.flatMap(({ iif, table }) => (iif ? [table] : [])) : []);
+  const isNew = ({ link: index, mac }: { link: number; mac: string }): boolean =>
+    !node.fdb.some((one) => one.link === index && one.mac === mac);
+  return {
+    node: {
+      ...node,
+      links: [...node.links, ...taps],
+      addresses: addressed(node),
+      routes: [
+        ...node.routes,
+        ...[...tables].map((table) => ({
+          to: '10.77.0.0/16',
+          type: 'unreachable' as const,
+          table,
+          metric: 50,
+          protocol: 4,
+        })),
+      ],
+      fdb: [
+        ...node.fdb,
+        ...[...ours, ...taps]
+          .flatMap(({ index }) => entries.map((mac) => ({ link: index, mac, pinned })))
+          .filter(isNew),
+      ],
+    },
+    ...(pod ? { pod: { ...pod, addresses: addressed(pod) } } : {}),
+  };
+}

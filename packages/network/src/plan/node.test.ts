@@ -1,11 +1,14 @@
+import type { PodInterface } from '@podloom/api';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { anyForeign, anyWishes, desire, link, podUid, seen, wish } from './builders.ts';
+import { anyForeign, anyMeddling, anyWishes, desire, link, meddle, podUid, seen, wish } from './builders.ts';
 import type { DesiredBridge, DesiredNode } from './desired.ts';
 import { fingerprint } from './fingerprint.ts';
-import { isOurs, linkGroup, routeProtocol } from './mark.ts';
-import { planNode } from './node.ts';
+import { linkGroup } from './mark.ts';
+import { chooseNames, linkNames } from './names.ts';
+import { desiredBridges, planNode } from './node.ts';
 import type { Observed, ObservedNamespace } from './observed.ts';
+import { foreignPart, trespasses } from './ownership.ts';
 import { planPod } from './pod.ts';
 import { simulate } from './simulate.ts';
 
@@ -155,11 +158,136 @@ describe('planNode', () => {
   });
 });
 
-const foreign = ({ node }: Observed): unknown => [
-  node.links.filter((entry) => !isOurs(entry)),
-  node.rules.filter(({ protocol }) => protocol !== routeProtocol),
-  node.routes.filter(({ protocol }) => protocol !== routeProtocol),
-];
+/** Of one pod: its own uid, process and addresses, on bridges that are as everybody wants them. */
+interface Tenant {
+  readonly uid: string;
+  readonly pid: number;
+  readonly wishes: readonly PodInterface[];
+}
+
+const anyBridgeSettings = fc.record({
+  gateways: fc.subarray([1, 254]),
+  mtuBytes: fc.constantFrom(undefined, undefined, 1400, 1500, 9000),
+});
+const anySettings = fc.record({ pcbr0: anyBridgeSettings, pcbr1: anyBridgeSettings });
+
+/** The pod's number in the address. */
+const addressOf = (p: number, address: string): string =>
+  address
+    .replace('::a', `::${'bcd'[p]}`)
+    .replace(
+      /\.(\d+)\//,
+      (_, host) => `.${15 * (1 + (Math.floor(Number(host) / 15) % 14)) + p * 5 + (Number(host) % 5)}/`,
+    );
+
+/** Up to three pods that share two bridges. Composing sees to it that they agree on what a bridge is like, and that no address is given twice. */
+const anyTenants: fc.Arbitrary<Tenant[]> = fc
+  .tuple(fc.array(anyWishes, { minLength: 2, maxLength: 3 }), anySettings)
+  .map(([pods, settings]) =>
+    pods.map((wishes, p) => ({
+      uid: `6f2c7a90-0000-4000-8000-00000000000${p + 1}`,
+      pid: 2841804 + p,
+      wishes: wishes.map((entry) => {
+        const { device } = entry.bridge!;
+        const { gateways, mtuBytes } = settings[device as keyof typeof settings];
+        const net = device === 'pcbr0' ? 100 : 99;
+        return Object.assign(
+          { ...entry },
+          {
+            bridge: {
+              name: device,
+              device,
+              home: 'node' as const,
+              gateways: gateways.flatMap((host) => [`192.168.${net}.${host}/24`, `fd00:${net}::${host}/64`]),
+              mtuBytes,
+            },
+            macAddress: entry.macAddress?.replace('02:aa:00', `02:aa:0${p}`),
+            addresses: [...new Set(entry.addresses.map((address) => addressOf(p, address)))],
+          },
+        );
+      }),
+    })),
+  );
+
+/** A node with several pods. */
+class Machine {
+  node: ObservedNamespace;
+  readonly pods: ObservedNamespace[];
+  readonly trespasses: string[] = [];
+  /** Pods that found something of theirs taken: by one that was still to be served, perhaps. */
+  readonly refused = new Set<number>();
+
+  constructor({ node, pod }: Observed, count: number) {
+    this.node = node;
+    this.pods = Array.from({ length: count }, () => pod!);
+  }
+
+  planOf(p: number, { uid, pid, wishes }: Tenant) {
+    const observed = { node: this.node, pod: this.pods[p]! };
+    const spec = { podUid: uid, interfaces: [...wishes] };
+    return planPod({ namespace: 'cnf-test', spec, names: chooseNames({ spec, pid, observed }) }, observed);
+  }
+
+  nodePlan(tenants: readonly Tenant[]) {
+    const users = tenants.map(({ wishes }) => ({ namespace: 'cnf-test', interfaces: wishes }));
+    const ports = tenants.flatMap(({ wishes, pid }) =>
+      wishes.map(({ namePrefix }) => linkNames(namePrefix!, pid).node),
+    );
+    const podUids = new Set(tenants.map(({ uid }) => uid));
+    return planNode({ bridges: desiredBridges(users), podUids, ports: new Set(ports) }, this.node);
+  }
+
+  /** Serves the pod of that number, or the node where there is none. */
+  serve(turn: number, tenants: readonly Tenant[]): void {
+    const tenant = tenants[turn];
+    const observed = { node: this.node, ...(tenant ? { pod: this.pods[turn]! } : {}) };
+    const plan = tenant && this.planOf(turn, tenant);
+    const steps = plan?.steps ?? this.nodePlan(tenants);
+    if (plan?.interfaces.some(({ state }) => state === 'Failed')) this.refused.add(turn);
+    this.trespasses.push(...trespasses(steps, observed));
+    const { node, pod } = simulate(steps, observed);
+    this.node = node;
+    if (tenant) this.pods[turn] = pod!;
+  }
+}
+
+describe('several pods on the bridges of a node', () => {
+  it('are served in any order, with the plan of the node in between, until nothing is left to do for any of them', () => {
+    let attached = 0;
+    fc.assert(
+      fc.property(
+        anyTenants,
+        anyTenants,
+        anyForeign,
+        anyMeddling,
+        fc.array(fc.nat(3), { maxLength: 6 }),
+        fc.shuffledSubarray([0, 1, 2, 3], { minLength: 4 }),
+        (first, second, world, meddling, some, order) => {
+          const count = Math.max(first.length, second.length);
+          // A pod that one of them does not know wants nothing there.
+          const all = (tenants: readonly Tenant[], others: readonly Tenant[]): Tenant[] =>
+            Array.from({ length: count }, (_, p) => tenants[p] ?? Object.assign({ ...others[p]! }, { wishes: [] }));
+          const [before, after] = [all(first, second), all(second, first)];
+          const machine = new Machine(world, count);
+          for (const turn of [...some, ...order]) machine.serve(turn, before);
+          machine.node = meddle({ node: machine.node }, meddling).node;
+          const foreign = foreignPart(machine.node);
+          for (const turn of [...some, ...order]) machine.serve(turn, after);
+          for (const turn of [...machine.refused, ...machine.refused, count]) machine.serve(turn, after);
+          expect(machine.trespasses).toEqual([]);
+          expect(machine.nodePlan(after)).toEqual([]);
+          const plans = after.map((tenant, p) => machine.planOf(p, tenant));
+          expect(plans.map(({ steps }) => steps)).toEqual(after.map(() => []));
+          expect(foreignPart(machine.node)).toEqual(foreign);
+          for (const pod of machine.pods) expect(foreignPart(pod)).toEqual(foreignPart(world.pod));
+          attached += plans.flatMap(({ interfaces }) => interfaces).filter(({ state }) => state === 'Attached').length;
+        },
+      ),
+      { numRuns: 300 },
+    );
+    expect(attached).toBeGreaterThan(300);
+  });
+});
 
 describe('any plan of a node', () => {
   const anyBridges = fc
@@ -178,16 +306,25 @@ describe('any plan of a node', () => {
     );
   it('leaves nothing to do, touches nothing foreign, and may be cut short anywhere', () => {
     fc.assert(
-      fc.property(anyBridges, anyBridges, anyWishes, anyForeign, fc.nat(), (first, second, wishes, world, cut) => {
-        const withPod = simulate(planPod(desire(wishes, world), world).steps, world);
-        const before = settle(want(first), withPod.node);
-        const steps = planNode(want(second), before);
-        const straight = simulate(steps, { node: before });
-        expect(planNode(want(second), straight.node)).toEqual([]);
-        expect(foreign(straight)).toEqual(foreign(world));
-        const crashed = simulate(steps.slice(0, cut % (steps.length + 1)), { node: before });
-        expect(fingerprint({ node: settle(want(second), crashed.node) })).toBe(fingerprint(straight));
-      }),
+      fc.property(
+        fc.tuple(anyBridges, anyBridges),
+        anyWishes,
+        anyForeign,
+        anyMeddling,
+        fc.nat(),
+        ([first, second], wishes, world, meddling, cut) => {
+          const withPod = simulate(planPod(desire(wishes, world), world).steps, world);
+          const before = meddle({ node: settle(want(first), withPod.node) }, meddling);
+          const steps = planNode(want(second), before.node);
+          expect(trespasses(steps, before)).toEqual([]);
+          const straight = simulate(steps, before);
+          expect(planNode(want(second), straight.node)).toEqual([]);
+          expect(foreignPart(straight.node)).toEqual(foreignPart(before.node));
+          const crashed = simulate(steps.slice(0, cut % (steps.length + 1)), before);
+          expect(fingerprint({ node: settle(want(second), crashed.node) })).toBe(fingerprint(straight));
+        },
+      ),
+      { numRuns: 300 },
     );
   });
 });

@@ -1,10 +1,23 @@
+import type { PodInterface, PodNetworkSpec, PrimaryLinkRecord } from '@podloom/api';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { anyForeign, anyWishes, desire, link, podUid, seen, wish } from './builders.ts';
+import {
+  anyForeign,
+  anyMeddling,
+  anyPrimary,
+  anyWishes,
+  desire,
+  link,
+  meddle,
+  podUid,
+  seen,
+  wish,
+} from './builders.ts';
 import type { DesiredPod } from './desired.ts';
 import { fingerprint } from './fingerprint.ts';
-import { isOurs, linkGroup, podMark, routeProtocol } from './mark.ts';
-import type { Observed, ObservedNamespace } from './observed.ts';
+import { isOurs, linkGroup, podMark } from './mark.ts';
+import type { Observed } from './observed.ts';
+import { foreignPart, trespasses } from './ownership.ts';
 import { planPod } from './pod.ts';
 import { simulate } from './simulate.ts';
 import type { Step } from './step.ts';
@@ -342,18 +355,26 @@ describe('planPod', () => {
   });
 });
 
-/** Everything in a namespace that is not ours. */
-function foreignPart(namespace: ObservedNamespace | undefined): unknown {
-  if (!namespace) return undefined;
-  const links = namespace.links.filter((entry) => !isOurs(entry));
-  const indices = new Set(links.map(({ index }) => index));
-  return {
-    links,
-    addresses: namespace.addresses.filter((entry) => indices.has(entry.link)),
-    routes: namespace.routes.filter((route) => route.protocol !== routeProtocol),
-    rules: namespace.rules.filter((rule) => rule.protocol !== routeProtocol),
-    filters: namespace.filters.filter((filter) => indices.has(filter.link)),
-  };
+interface Served {
+  readonly world: Observed;
+  readonly record?: PrimaryLinkRecord | undefined;
+}
+
+/** Plans and carries out until there is nothing to do, as the agent does it: what a link had is written down before it is changed. */
+function serve(
+  { world, record }: Served,
+  interfaces: readonly PodInterface[],
+  primary: PodNetworkSpec['primary'],
+): Served {
+  let now: Served = { world, record };
+  // At most: the former primary link back, the next one recorded, changed, done.
+  for (let round = 0; round < 4; round += 1) {
+    const plan = planPod(desire(interfaces, now.world, { primary, primaryRecord: now.record }), now.world);
+    expect(trespasses(plan.steps, now.world, now.record)).toEqual([]);
+    if (plan.steps.length === 0 && !plan.recordFirst) return { ...now, record: plan.primary?.record };
+    now = { world: simulate(plan.steps, now.world), record: plan.primary?.record };
+  }
+  throw new Error('There is always something left to do');
 }
 
 /** What the pod has on a link, said without the planner's help. */
@@ -428,6 +449,28 @@ describe('any plan of a pod', () => {
         expect(foreignPart(after.pod)).toEqual(foreignPart(before.pod));
       }),
     );
+  });
+
+  it('takes steps only on what is ours or recorded, whatever others do to it, and gives back what a primary link had', () => {
+    const anyWorld = fc.tuple(anyWishes, anyPrimary);
+    let steps = 0;
+    fc.assert(
+      fc.property(anyWorld, anyWorld, anyForeign, anyMeddling, (first, second, before, meddling) => {
+        const between = serve({ world: before }, ...first);
+        const meddled = { ...between, world: meddle(between.world, meddling) };
+        const after = serve(meddled, ...second);
+        expect(foreignPart(after.world.node)).toEqual(foreignPart(meddled.world.node));
+        const asked = second[1]?.interfaceName;
+        expect(foreignPart(after.world.pod, asked)).toEqual(foreignPart(before.pod, asked));
+        const bare = serve({ ...after, world: meddle(after.world, meddling) }, [], undefined);
+        expect(bare.record).toBeUndefined();
+        expect(foreignPart(bare.world.pod)).toEqual(foreignPart(before.pod));
+        expect(bare.world.pod?.links.some(isOurs)).toBe(false);
+        steps += planPod(desire(first[0], before), before).steps.length;
+      }),
+      { numRuns: 300 },
+    );
+    expect(steps).toBeGreaterThan(300);
   });
 
   it('ends the same when it was cut short after any step and planned anew', () => {
