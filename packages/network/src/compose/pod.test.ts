@@ -17,11 +17,12 @@ import {
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { PodIdentity } from './composed.ts';
-import { bridgeDevices, type BridgeNaming, uniqueNamings } from './devices.ts';
-import { bridgeConflicts, composePod } from './pod.ts';
+import { declaredNetworks } from './declared.ts';
+import { bridgeDevices, bridgeNamings, type BridgeNaming, uniqueNamings } from './devices.ts';
+import { bridgeConflicts, bridgeSettings, composePod } from './pod.ts';
 import { refusalOf } from './refusals.ts';
 import { selects } from './selects.ts';
-import { unreadable } from './wishes.ts';
+import { type Sources, unreadable } from './wishes.ts';
 
 const pod: PodIdentity = {
   namespace: 'cnf-test',
@@ -348,35 +349,158 @@ describe('composePod', () => {
     ];
     expect(composePod(pod, { primaryNetworks }).conflicts).toMatchObject([{ loser: { name: 'b' } }]);
   });
+});
 
-  it('does not depend on the order in which objects come', () => {
-    const anyAttachment = fc.record({
-      name: fc.constantFrom('pc0', 'pc1', 'pc2'),
-      master: fc.constantFrom('b0', 'b1'),
-      cidr: fc.constantFrom('10.0.0.0/24', '10.0.1.0/24'),
-      gateway: fc.constantFrom('First', 'None'),
-    });
-    const unique = fc.uniqueArray(anyAttachment, { selector: ({ name }) => name, minLength: 1, maxLength: 3 });
-    const anyObjects = fc.array(fc.tuple(unique, fc.nat(2)), { minLength: 1, maxLength: 6 }).map((entries) =>
-      entries.map(([attachments, age], i) =>
-        additional(`n${i}`, age, {
-          namePrefix: attachments[0]!.name,
-          bridge: attachments[0]!.master,
-          cidr: attachments[0]!.cidr,
-          gateway: attachments[0]!.gateway,
-        }),
-      ),
-    );
-    const shuffled = anyObjects.chain((objects) =>
-      fc.tuple(fc.constant(objects), fc.shuffledSubarray(objects, { minLength: objects.length })),
-    );
+/** A range of the network of that number, an address in it, and a second one that several may want. */
+const anyRange = fc.record({
+  net: fc.nat(1),
+  hasRange: fc.boolean(),
+  six: fc.boolean(),
+  gateway: fc.constantFrom(undefined, undefined, 'First', 'None', 'given'),
+  exclude: fc.boolean(),
+});
+const rangeSpec = ({ net, hasRange, six, gateway, exclude }: RangeDraw): object => ({
+  ...(hasRange ? { cidrs: [`10.0.${net}.0/24`, ...(six ? [`fd00:${net}::/64`] : [])] } : {}),
+  ...(gateway === 'given' ? (hasRange ? { gateway: `10.0.${net}.254` } : {}) : gateway ? { gateway } : {}),
+  ...(exclude && hasRange ? { exclude: [`10.0.${net}.128/25`] } : {}),
+});
+type RangeDraw = typeof anyRange extends fc.Arbitrary<infer T> ? T : never;
+
+const anyRoutes = fc.subarray([{ to: '10.7.0.0/16' }, { to: '10.8.0.0/16', metric: 5 }, { to: 'FD00:9:0::/48' }]);
+const anyLink = fc
+  .record({
+    range: anyRange,
+    bridge: fc.constantFrom('b0', 'b1'),
+    host: fc.constantFrom(undefined, undefined, 7, 8),
+    mtu: fc.constantFrom(undefined, 1400, 9000),
+    routes: anyRoutes,
+  })
+  .map(({ range, bridge: name, host, mtu, routes }) => ({
+    range: rangeSpec(range),
+    bridge: name,
+    mtu,
+    more: {
+      ...(host === undefined || !range.hasRange ? {} : { addresses: [`10.0.${range.net}.${host}`] }),
+      ...(routes.length === 0 ? {} : { routes }),
+    },
+  }));
+const anyNamedLinks = fc
+  .uniqueArray(fc.tuple(fc.constantFrom('pc0', 'pc1', 'pc2'), anyLink), { selector: ([name]) => name, maxLength: 3 })
+  .map((links) =>
+    links.map(([name, { range, bridge: master, mtu, more }]) => ({ name, ...range, master, mtu, ...more })),
+  );
+
+/** Few ages, so that several are equal. Objects are made when they are drawn, and made once more with other uids. */
+const anyAge = fc.nat(2);
+const several = <T>(names: readonly string[], spec: fc.Arbitrary<T>) =>
+  fc
+    .subarray([...names])
+    .chain((chosen) => fc.tuple(...chosen.map((name) => fc.record({ name: fc.constant(name), age: anyAge, spec }))));
+const anyDeclared = fc.record({
+  podConfigs: several(['a', 'c'], anyNamedLinks),
+  podNetworkConfigs: several(
+    ['b', 'd'],
+    fc.record({ links: anyNamedLinks, mtu: fc.constantFrom(undefined, 1300, 1400) }),
+  ),
+  additionalNetworks: several(
+    ['n0', 'n1', 'n2'],
+    fc.record({ name: fc.constantFrom('pc0', 'net1', 'net2'), isPrefix: fc.boolean(), link: anyLink }),
+  ),
+  primaryNetworks: several(
+    ['p0', 'p1'],
+    fc.record({
+      mtuBytes: fc.constantFrom(undefined, 1300, 1400),
+      txQueueLength: fc.constantFrom(undefined, 500, 900),
+      sysctls: fc.constantFrom(undefined, { 'net.ipv4.conf.rp_filter': '2' }, { 'net.ipv4.conf.rp_filter': '0' }),
+      routes: anyRoutes,
+    }),
+  ),
+  bridges: several(
+    ['x0', 'x1', 'x2'],
+    fc.record({ name: fc.constantFrom('b0', 'b1'), range: anyRange, mtu: fc.constantFrom(undefined, 1400, 9000) }),
+  ),
+});
+type Declared = typeof anyDeclared extends fc.Arbitrary<infer T> ? T : never;
+
+const made = (declared: Declared): Required<Sources> => ({
+  podConfigs: declared.podConfigs.map(({ name, age, spec }) => podConfig(name, age, ...spec)),
+  podNetworkConfigs: declared.podNetworkConfigs.map(({ name, age, spec: { links, mtu } }) =>
+    podNetworkConfig(name, age, {
+      ...(mtu === undefined ? {} : { eth0: { mtu } }),
+      additionalNetworks: links.map(({ name: networkName, ...link }) => ({ networkName, ...link })),
+    }),
+  ),
+  additionalNetworks: declared.additionalNetworks.map(({ name, age, spec: { name: own, isPrefix, link } }) =>
+    additional(name, age, {
+      ...(isPrefix ? { namePrefix: own } : { name: own }),
+      ...link.range,
+      bridge: link.bridge,
+      mtuBytes: link.mtu,
+      ...link.more,
+    }),
+  ),
+  primaryNetworks: declared.primaryNetworks.map(({ name, age, spec }) => primary(name, age, spec)),
+  bridges: declared.bridges.map(({ name, age, spec: { name: device, range, mtu } }) =>
+    bridge(name, age, { name: device, ...rangeSpec(range), mtu }),
+  ),
+});
+
+const shuffledLists = (declared: Declared): fc.Arbitrary<Declared> =>
+  fc.record(
+    Object.fromEntries(
+      Object.entries(declared).map(([kind, list]) => [
+        kind,
+        fc.shuffledSubarray(list as unknown[], { minLength: list.length }),
+      ]),
+    ),
+  ) as unknown as fc.Arbitrary<Declared>;
+
+const asTexts = (entries: Iterable<unknown>): string[] => Array.from(entries, (one) => JSON.stringify(one)).toSorted();
+
+const sides = ([one, other]: readonly [Declared, Declared]) => [made(one), made(other)] as const;
+
+/** What the bridges of the namespace are like, without what no one sees. */
+const shown = (sources: Sources): string[][] => [
+  asTexts(bridgeConflicts('cnf-test', sources)),
+  asTexts([...bridgeSettings('cnf-test', sources)].map(([name, { owner, ...rest }]) => [name, owner.ref, rest])),
+  asTexts(bridgeDevices(bridgeNamings(sources))),
+  asTexts(declaredNetworks('cnf-test', sources)),
+];
+
+describe('the same objects in another order, with other uids', () => {
+  const twice = anyDeclared.chain((declared) => fc.tuple(fc.constant(declared), shuffledLists(declared)));
+
+  it('give a pod the same, and tell the same ones why not', () => {
+    const told = new Set<string>();
     fc.assert(
-      fc.property(shuffled, ([objects, other]) => {
-        expect(composePod(pod, { additionalNetworks: other })).toEqual(
-          composePod(pod, { additionalNetworks: objects }),
-        );
+      fc.property(twice, (declared) => {
+        const [one, other] = sides(declared);
+        const composed = composePod(pod, one);
+        expect(composePod(pod, other)).toEqual(composed);
+        for (const { reason } of composed.conflicts) told.add(reason);
       }),
+      { numRuns: 1000 },
     );
+    expect([...told].toSorted()).toEqual([
+      'AddressConflict',
+      'BridgeConflict',
+      'InterfaceConflict',
+      'PrimaryConflict',
+      'RouteConflict',
+    ]);
+  });
+
+  it('give bridges the same owners, settings, device names and losers, and the namespace the same networks', () => {
+    let lost = 0;
+    fc.assert(
+      fc.property(twice, (declared) => {
+        const [one, other] = sides(declared);
+        expect(shown(other)).toEqual(shown(one));
+        lost += bridgeConflicts('cnf-test', one).length;
+      }),
+      { numRuns: 500 },
+    );
+    expect(lost).toBeGreaterThan(100);
   });
 });
 
