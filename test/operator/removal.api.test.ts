@@ -101,8 +101,10 @@ describe('a PodConfig that is deleted', () => {
     await w.config('c', one);
     await w.pod('a', { podconfig: 'c' });
     await eventually(async () => expect(await w.addressesOf('a')).toHaveLength(1));
+    await eventually(async () => expect((await w.getConfig('c'))?.metadata.finalizers).toHaveLength(1));
     await w.removeConfig('c');
     await eventually(async () => expect((await w.networkOf('a'))?.spec.interfaces).toEqual([]));
+    expect(await w.getConfig('c')).toBeDefined();
     await w.client.delete(nodes, w.node);
     await eventually(async () => expect(await w.getConfig('c')).toBeUndefined());
     await eventually(async () => expect([await w.networks(), await w.used()]).toEqual([[], 0]));
@@ -116,6 +118,7 @@ describe('a PodConfig that is deleted', () => {
     await w.pod('a', { podconfig: 'c' });
     await w.pod('b', { podconfig: 'c' });
     await eventually(async () => expect(await w.networks()).toHaveLength(2));
+    await eventually(async () => expect((await w.getConfig('c'))?.metadata.finalizers).toHaveLength(1));
     agent.pause();
     await Promise.all([w.removePod('a'), w.removeConfig('c'), w.removePod('b')]);
     await eventually(async () => expect(await w.getConfig('c')).toBeUndefined());
