@@ -3,7 +3,7 @@ import { additionalNetworkKind, podConfigKind, podNetworkKind } from '@podloom/a
 import { coreEvents } from '@podloom/kube';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { eventually } from '../setup/eventually.ts';
-import { eventsOf, quota, removeQuota, seeingWrites, world } from './world.ts';
+import { eventsOf, jumpingClock, quota, removeQuota, seeingWrites, world } from './world.ts';
 
 const sample = [
   { name: 'pc0', linkType: 'veth', master: 'pcbr0', parent: 'pc0', cidr: '192.168.100.0/24' },
@@ -40,7 +40,8 @@ describe('a PodConfig', () => {
 
   it('that waits for its pods says once that it is configured', async () => {
     const { client, namespace, ...w } = await world();
-    await w.operator();
+    const clock = jumpingClock();
+    await w.operator({ clock, settings: { leaseDuration: '120s' } });
     await w.agent();
     await w.config('early', sample.slice(0, 1));
     await eventually(async () => {
@@ -53,6 +54,11 @@ describe('a PodConfig', () => {
     await eventually(async () => {
       expect((await w.getConfig('early'))?.status?.conditions?.[0]?.message).toContain('2 pods');
     });
+    // What is said again within ten seconds is counted after them. What another object says then comes after that.
+    clock.jump(11_000);
+    await w.config('later', sample.slice(1));
+    await w.pod('c', { podconfig: 'later' });
+    await eventually(async () => expect(await eventsOf(client, namespace, 'later')).toEqual(['Configured']));
     const { items } = await client.list(coreEvents, { namespace, fieldSelector: 'involvedObject.name=early' });
     expect(items.map(({ count }) => count)).toEqual([1]);
   });
