@@ -41,9 +41,16 @@ describe('a stock', () => {
     expect(await recorded(w)).toEqual(['first 10.66.0.2']);
     // Who asks for the same one by name waits for the pool, and is told whose it is.
     await w.config('named', [{ ...attachment, addresses: ['10.66.0.3'] }]);
+    await eventually(async () => expect((await w.getConfig('named'))?.status?.conditions).toHaveLength(1));
     await w.pod('third', { podconfig: 'named' });
+    // Who comes after it is served, so it has been looked at.
+    await w.pod('fourth', { podconfig: 'c' });
+    await eventually(async () => expect(await w.addressesOf('fourth')).toEqual(['10.66.0.4/24']));
+    expect(await w.addressesOf('third')).toEqual([]);
     door.resolve();
-    await eventually(async () => expect(await recorded(w)).toEqual(['first 10.66.0.2', 'second 10.66.0.3']));
+    await eventually(async () =>
+      expect(await recorded(w)).toEqual(['first 10.66.0.2', 'second 10.66.0.3', 'fourth 10.66.0.4']),
+    );
     await eventually(async () => {
       const ready = (await w.getConfig('named'))?.status?.conditions?.find(({ type }) => type === 'Ready');
       expect(ready?.message).toContain('10.66.0.3 belongs to pod second');
