@@ -70,7 +70,9 @@ describe('two hundred pods at once', () => {
     // One more pod tells that it has looked at everything else.
     await w.pod('last', { podconfig: 'c' });
     await eventually(async () => expect((await w.getConfig('c'))?.status?.podConfigurations).toHaveLength(201));
-    // The object is written once when the pod is attached soon, and once more when it is not.
+    // The object is written once when the pod is attached soon, and once more when it is not; the pool once, for that pod.
+    expect(count('ippools')).toBe(1);
+    expect(count('podconfigs')).toBeLessThanOrEqual(2);
     expect([...new Set(writes.filter((one) => !/ (leases|events)$/.test(one)))].toSorted()).toEqual([
       expect.stringMatching(/podconfigs$/),
       'create podnetworks',
