@@ -58,13 +58,27 @@ async function attached(host: number): Promise<{ name: string; pid: number; netw
   return { name, pid, network: await world.settled(name) };
 }
 
+/** Takes an address of the pod and returns when it is back: what the agent had heard of before, it has dealt with. */
+async function repaired({ name, network }: { name: string; network: PodNetwork }, host: number): Promise<void> {
+  const netns = world.runtime.netns(name);
+  const link = names(network).name;
+  netns.address.delete({ link, address: `192.168.100.${host}/24` });
+  await eventually(() => expect(addressesOf(netns, link)).toContain(`192.168.100.${host}/24`));
+  await eventually(async () => expect(await toldOn(name, 'DriftRepaired')).toEqual(['Pod', 'PodNetwork']));
+}
+
 describe('a pod', () => {
   it('gets what is declared, and the PodNetwork says so in one write', async () => {
     using applied = vi.spyOn(world.client, 'apply');
     agent = world.startAgent();
     const { name, pid, network } = await attached(2);
-    const statuses = applied.mock.calls.filter(([, , { subresource }]) => subresource === 'status');
+    const other = await attached(3);
+    await repaired(other, 3);
+    const statuses = applied.mock.calls.filter(
+      ([, { metadata }, { subresource }]) => subresource === 'status' && metadata.name === name,
+    );
     expect(statuses).toHaveLength(1);
+    await remove(other.name);
     expect(network.status).toMatchObject({
       podPid: pid,
       networks: `pc0${pid}`,
@@ -453,6 +467,7 @@ it('writes nothing while nothing changes, and says what it did in its metrics', 
     world.runtime.netns(pod).link.delete('mine');
   }
   const last = await attached(4);
+  await repaired(last, 4);
   expect([await versionOf(name), await versionOf(other)]).toEqual(before);
   // They are counted in the cache, which hears of our own writes, too, a little later.
   await eventually(async () => {
