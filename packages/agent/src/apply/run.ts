@@ -18,8 +18,7 @@ export interface Outcome {
 /** What a step stands or falls with. */
 type Party = `key ${string}` | `bridge ${string}` | 'primary' | undefined;
 
-export function applySteps(steps: readonly Step[], { node, pod }: Namespaces, run = applyStep): Outcome {
-  const namespaces: Namespaces = { node, pod, indexes: new Map() };
+export function applySteps(steps: readonly Step[], namespaces: Namespaces, run = applyStep): Outcome {
   const partyOf = parties(steps);
   const failures = new Map<Party, unknown>();
   const errors: unknown[] = [];

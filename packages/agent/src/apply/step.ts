@@ -15,8 +15,6 @@ import { setSysctl, sysctlPath } from './sysctl.ts';
 export interface Namespaces {
   readonly node: Netns;
   readonly pod?: Netns | undefined;
-  /** Indices of links that this run has asked for, by namespace and name: to ask takes as long as a small step. */
-  readonly indexes?: Map<string, number> | undefined;
 }
 
 type Apply<K extends Step['do']> = (here: Netns, step: Extract<Step, { do: K }>, all: Namespaces) => void;
@@ -30,13 +28,13 @@ const apply: { readonly [K in Step['do']]: Apply<K> } = {
     here.link.add({ kind: 'bridge', name, address: mac, group, data });
   },
   createVeth(here, { name, mac, mtuBytes, group, master, peer }, all) {
-    const index = here.link.add({
+    here.link.add({
       kind: 'veth',
       name,
       address: mac,
       mtu: mtuBytes,
       group,
-      master: master === undefined ? undefined : indexOf('node', master, all),
+      master,
       ...oneQueue,
       peer: {
         name: peer.name,
@@ -47,16 +45,12 @@ const apply: { readonly [K in Step['do']]: Apply<K> } = {
         ...oneQueue,
       },
     });
-    all.indexes?.set(`node ${name}`, index);
   },
-  setLink(here, { link, set }, all) {
-    if (set.name !== undefined) all.indexes?.clear();
-    here.link.set(link, linkChange(set));
-  },
+  setLink: (here, { link, set }) => here.link.set(link, linkChange(set)),
   setMaster: (here, { link, master }) => here.link.set(link, { master }),
   setPortFlags: (here, { link, flags }) => here.link.set(link, { portKind: 'bridge', port: { ...flags } }),
-  setPortFilter(here, { link, priority, handle, program }, all) {
-    const index = indexOf('node', link, all);
+  setPortFilter(here, { link, priority, handle, program }) {
+    const index = here.link.indexOf(link);
     tolerating('EEXIST', () => here.qdisc.add({ link: index, kind: 'clsact' }));
     here.filter.replace({
       link: index,
@@ -67,16 +61,13 @@ const apply: { readonly [K in Step['do']]: Apply<K> } = {
       data: { program: program.map((one) => ({ code: one[0], jt: one[1], jf: one[2], k: one[3] })) },
     });
   },
-  addFdb(here, { link, mac }, all) {
-    const index = indexOf('node', link, all);
-    here.fdb.replace({ link: index, lladdr: mac, master: true, state: 'static', sticky: true });
-  },
+  addFdb: (here, { link, mac }) => here.fdb.replace({ link, lladdr: mac, master: true, state: 'static', sticky: true }),
   removeFdb: (here, { link, mac }) =>
     tolerating('ENOENT', () => here.fdb.delete({ link, lladdr: mac, master: true, state: 'static' })),
-  addAddress(here, { in: where, link, address, broadcast, noDad, noPrefixRoute }, all) {
+  addAddress(here, { in: where, link, address, broadcast, noDad, noPrefixRoute }) {
     if (where === 'node') mustBeFree(here, link, address);
     const flags = (noDad ? addressFlags.noDad : 0) | (noPrefixRoute ? addressFlags.noPrefixRoute : 0);
-    here.address.replace({ link: indexOf(where, link, all), address, broadcast, flags });
+    here.address.replace({ link, address, broadcast, flags });
   },
   removeAddress: (here, { link, address }) => tolerating('EADDRNOTAVAIL', () => here.address.delete({ link, address })),
   addRoute(here, { link, route }) {
@@ -90,10 +81,7 @@ const apply: { readonly [K in Step['do']]: Apply<K> } = {
   addRule: (here, { rule }) => tolerating('EEXIST', () => here.rule.add(ruleSettings(rule))),
   removeRule: (here, { rule }) => tolerating('ENOENT', () => here.rule.delete(ruleSettings(rule))),
   setSysctl: (here, { link, name, value }) => setSysctl(here, sysctlPath(name, link), value),
-  deleteLink(here, { link, index }, all) {
-    all.indexes?.clear(); // the other end goes, too
-    tolerating('ENODEV', () => here.link.delete(index ?? link));
-  },
+  deleteLink: (here, { link, index }) => tolerating('ENODEV', () => here.link.delete(index ?? link)),
 };
 
 export type DeleteLink = Extract<Step, { do: 'deleteLink' }>;
@@ -114,14 +102,6 @@ function namespace(where: Where, { node, pod }: Namespaces): Netns {
   if (where === 'node') return node;
   if (!pod) throw new Bug('NO_POD_NAMESPACE', 'A step for a pod was planned, but the pod has no namespace');
   return pod;
-}
-
-function indexOf(where: Where, link: string, all: Namespaces): number {
-  const known = all.indexes?.get(`${where} ${link}`);
-  if (known !== undefined) return known;
-  const index = namespace(where, all).link.indexOf(link);
-  all.indexes?.set(`${where} ${link}`, index);
-  return index;
 }
 
 /**
