@@ -1,6 +1,6 @@
 /**
- * Tells drift from work: steps for what was attached already, and declared no otherwise since, mean that someone else changed it (or that an agent of an older version made it). Repairing ends
- * when someone changes it again and again, because two who disagree would otherwise keep the node busy for ever.
+ * Tells drift from work: steps for what was attached already, and declared no otherwise since, mean that someone else changed it, or that an agent of
+ * an older version made it. Repairing ends when someone changes it again and again, because two who disagree would otherwise keep the node busy for ever.
  */
 import type { PodNetwork, PodNetworkStatus } from '@podloom/api';
 import { type Clock, type ObjectKey, findCondition } from '@podloom/kube';
