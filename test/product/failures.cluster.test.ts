@@ -108,8 +108,9 @@ describe.skipIf(!isPrivate)('when our own processes fail', () => {
     const first = { name: 'x0', master: 'xbr0', cidr: '172.30.13.0/24' };
     const second = { name: 'x1', master: 'xbr1', cidr: '172.30.14.0/24' };
     const agent = await aimAt(() => agentOn('n1'));
+    const begun = await onNetwork(scene.namespace, agent.strike);
     await scene.apply(podConfig('tough', first));
-    agent.strike();
+    await begun.acted;
     await scene.ready('podconfig/tough');
     await agent.hit();
     const [link] = await scene.links('one');
@@ -130,8 +131,9 @@ describe.skipIf(!isPrivate)('when our own processes fail', () => {
     expect(await scene.links('one')).toMatchObject([link, { addresses: ['172.30.14.2/24'] }]);
 
     const last = await aimAt(() => agentOn('n1'));
+    const asked = await onNetwork(scene.namespace, last.strike);
     await scene.kube('delete', 'podconfig', 'tough', '--wait=false');
-    last.strike();
+    await asked.acted;
     await scene.kube('wait', 'podconfig/tough', '--for=delete', patience);
     await last.hit();
     await scene.clean();
