@@ -136,18 +136,26 @@ describe.skipIf(!isPrivate)('a PodConfig', () => {
     for (const words of ['tbr0', 't0', '172.30.2.1/24', '172.30.2.2/24', '1400']) expect(plan.stdout).toContain(words);
     const planned = JSON.parse((await world.podloom(['plan', '-f', file, '-n', namespace, '-o', 'json'])).stdout) as {
       pod: string;
-      steps: { do: string }[];
+      steps: { do: string; in: string; name?: string; peer?: { name: string }; address?: string }[];
     }[];
     expect(planned.map((one) => one.pod)).toEqual(['one']);
-    expect(planned[0]?.steps.map((step) => step.do)).toEqual(
-      expect.arrayContaining(['createBridge', 'createVeth', 'addAddress']),
-    );
+    const steps = planned[0]?.steps ?? [];
+    const [bridge, veth] = ['createBridge', 'createVeth'].map((what) => steps.find((step) => step.do === what));
     expect(await world.ours()).toEqual([]);
 
     await scene.apply(object);
     await scene.ready('podconfig/told');
     const [link] = await scene.links('one');
     expect(link).toMatchObject({ mtu: 1400, addresses: ['172.30.2.2/24'] });
+    // The kernel has what was foretold, by the same names; only the agent knows the process.
+    const { status } = await scene.network('one');
+    const called = (name = ''): string => name.replace('<pid>', String(status?.podPid));
+    expect(link?.name).toBe(called(veth?.peer?.name));
+    expect(steps.filter((step) => step.do === 'addAddress' && step.in === 'pod').map(({ address }) => address)).toEqual(
+      link?.addresses,
+    );
+    const ours = (await world.ours()).join('\n');
+    for (const step of [bridge, veth]) expect(ours).toMatch(new RegExp(`: ${called(step?.name)}[@:]`));
     const shown = await world.podloom(['show', 'one', '-n', namespace]);
     expect(shown.stdout).toContain(`pod ${namespace}/one on node n1  ready`);
     expect(shown.stdout).toContain(`${link?.name}  172.30.2.2/24  ${link?.mac}  mtu 1400  [Attached]`);
