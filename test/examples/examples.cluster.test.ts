@@ -1,4 +1,6 @@
 /** Every example, by the words of its README, on a cluster of two nodes with the product from its image and chart. */
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest';
 import { commandsFor, type Commands } from '../chart/installed.ts';
 import { ensureProduct } from '../chart/product.ts';
@@ -34,6 +36,13 @@ describe.skipIf(inject('clusterName') === '')('the examples', () => {
   beforeAll(async () => {
     cluster = await commandsFor(inject('kubeconfig'));
     await Promise.all([ensureProduct(), loadExampleImage()]);
+  });
+
+  it('are all here', () => {
+    const folders = readdirSync(join(import.meta.dirname, '../../examples'), { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => name);
+    expect(folders.toSorted()).toEqual(['additional-network', 'bridge', 'mtu', 'podconfig']);
   });
 
   it('podconfig: two networks in two unprivileged pods, which reach each other and the bridges', async () => {
@@ -87,9 +96,20 @@ describe.skipIf(inject('clusterName') === '')('the examples', () => {
     expect(await reader.next('ip link show eth0')).toContain('mtu 1400');
     expect(await Promise.all(before.map(({ metadata }) => mtuOf(metadata.name)))).toEqual(['1400', '1400']);
     expect(await reader.nextFails('get pods --as=')).toContain('orbidden');
-    for (const kind of ['podconfigs', 'bridges', 'primarynetworks', 'podnetworks', 'secrets']) {
-      const { code, output } = await reader.shell(`kubectl -n ${namespace} get ${kind} --as=$as`);
-      expect({ kind, code, output }).toEqual({ kind, code: 1, output: expect.stringContaining('orbidden') });
+    const others = [
+      ...['podconfigs', 'bridges', 'primarynetworks', 'podnetworks', 'secrets'].map((kind) => `get ${kind}`),
+      'delete podnetworks --all',
+      'delete pods --all',
+      'create configmap mine',
+      'label namespace cnf-telco mine=yes',
+      'create deployment mine --image=none',
+      '-n default get podnetworkconfigs',
+      '-n default apply -f -',
+    ];
+    const elsewhere = `{"apiVersion":"podnetwork.opdev.io/v1alpha1","kind":"PodNetworkConfig","metadata":{"name":"mtu"},"spec":{}}`;
+    for (const command of others) {
+      const { code, output } = await reader.shell(`echo '${elsewhere}' | kubectl -n ${namespace} ${command} --as=$as`);
+      expect({ command, code, output }).toEqual({ command, code: 1, output: expect.stringContaining('orbidden') });
     }
     expect(await reader.next('get podnetworks -o yaml')).toContain(`before:\n        mtuBytes: ${old[0]}`);
     await reader.next('delete -f');
