@@ -127,6 +127,22 @@ describe('runAsLeader', () => {
     expect(server.current()?.spec?.holderIdentity).toBe('');
   });
 
+  it('has another leader when the lease of one that is heard of no more has run out, and not earlier', async () => {
+    const clock = manualClock();
+    const { all, leading, server, history, end, mostAtOnce } = candidates(clock, [1, 1]);
+    await clock.advance(1);
+    const [first] = [...leading];
+    server.setLine(all[first!]!.line, 'down');
+    // Its last renewal was this moment's.
+    await clock.advance(leaseMs - 2);
+    expect(history).toEqual([first]);
+    await clock.advance(2);
+    await settle();
+    expect(history).toEqual([first, 1 - first!]);
+    expect(mostAtOnce()).toBe(1);
+    await end();
+  });
+
   it('goes on renewing while slow work stops, so that nobody else begins', async () => {
     const clock = manualClock();
     const { all, leading, history, end, mostAtOnce } = candidates(clock, [1, 1], { stopMs: 120_000 });
