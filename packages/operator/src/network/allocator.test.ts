@@ -271,6 +271,17 @@ describe('an allocator', () => {
     expect(await give(ask('named', '10.0.0.3'))).toBe('10.0.0.3/24');
   });
 
+  it('promises nothing of that either after a look at who has its address already, for which nothing was written', async () => {
+    const { give, tell, loseAnswer } = world();
+    await give(ask('a'));
+    tell();
+    loseAnswer();
+    await expect(give(ask('named', '10.0.0.3'))).rejects.toThrow('before the answer came');
+    expect(await give(ask('a'))).toBe('10.0.0.2/24');
+    expect(await give(ask('b'))).toBe('10.0.0.4/24');
+    expect(await give(ask('named', '10.0.0.3'))).toBe('10.0.0.3/24');
+  });
+
   it('promises who comes back what it had, unless another has it by then', async () => {
     const { addresses, give, giveBack, tell, recorded, clock } = world();
     await give(ask('a'));
@@ -493,6 +504,19 @@ describe('rebuilding', () => {
     rebuild(w, { a: '10.0.0.2/24', b: '10.0.0.3/24' });
     expect(await w.give(ask('new'))).toBe('10.0.0.4/24');
     expect(w.recorded()).toEqual(['a 10.0.0.2', 'b 10.0.0.3', 'new 10.0.0.4']);
+  });
+
+  it('counts what a pool has of a former leader or of a pod that gave it back as nobody of now', async () => {
+    const w = world();
+    await w.give(ask('a'));
+    w.tell();
+    // This one came from the stock of the first term, which the second took over before it heard of it.
+    expect(await w.another().allocate('ns', range, ask('c'))).toEqual({ address: '10.0.0.35/24' });
+    w.tell();
+    await w.clock.advance(130_000);
+    const third = w.another();
+    rebuild({ ...w, addresses: third }, { d: '10.0.0.3/24' });
+    expect(await third.allocate('ns', range, ask('new'))).toEqual({ address: '10.0.0.4/24' });
   });
 
   it('leaves the range as its pools have it', async () => {

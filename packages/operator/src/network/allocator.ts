@@ -35,7 +35,7 @@ import {
   stockOf,
 } from '@podloom/network';
 import { rangeKey } from './caches.ts';
-import { entriesFor, entryOf, hasSameBounds, poolStore } from './pool-store.ts';
+import { covers, entriesFor, entryOf, hasSameBounds, poolStore } from './pool-store.ts';
 
 export interface Allocator {
   /** An address that nobody else will get, or why there is none. Its pool has it by then, or a moment later. */
@@ -226,12 +226,14 @@ export function allocator({ client, pools, clock, log, signal, lost }: Allocator
       if (next) continue;
       const changed = merge(before, kept.changed, released, given.changed).filter((pool) => !before.includes(pool));
       const requests = requestsOf([...promised.map(([, ask]) => ask), ...asked]);
-      const gives = results.flatMap((one, i) =>
-        'address' in one ? [[one.address.split('/')[0] ?? '', requests[i]!] as const] : [],
-      );
+      const isWritten = (address: string): boolean => changed.some((pool) => covers(pool, address));
+      const gives = results
+        .flatMap((one, i) => ('address' in one ? [[one.address.split('/')[0] ?? '', requests[i]!] as const] : []))
+        .filter(([address]) => isWritten(address));
       ledger.giving = new Map([...ledger.giving, ...gives]);
       if (await store.record(changed)) {
-        ledger.giving = new Map();
+        // What a write of another pool may have given, none of these has told.
+        ledger.giving = new Map([...ledger.giving].filter(([address]) => !isWritten(address)));
         for (const [i, [address, { request }]] of promised.entries()) {
           ledger.promised.delete(address);
           if ('failed' in kept.results[i]!) lost(objectKey(request.podName, namespace));

@@ -114,6 +114,12 @@ type Bounds = Pick<IPPool['spec'], 'gateway' | 'exclude'>;
 export const hasSameBounds = (a: Bounds, b: Bounds): boolean =>
   a.gateway === b.gateway && a.exclude.join() === b.exclude.join();
 
+export function covers({ spec }: IPPool, address: string): boolean {
+  const { family, first, last } = numbersOf(spec);
+  const ip = parseIp(address);
+  return ip.family === family && ip.value >= first && ip.value <= last;
+}
+
 /** What the pool says of an address. */
 export const entryOf = (pool: IPPool, address: string): IPAllocation | undefined => byAddress(pool).get(address);
 /** What pods of this name have in the pool and have not given back. */

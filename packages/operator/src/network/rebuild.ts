@@ -23,7 +23,10 @@ export function rebuildPools({
     addressesOf(network).flatMap((one) => {
       const pools = caches.pools.by('range', rangeKey(one.namespace, one.range.network, one.range.cidr));
       const isThere = pools.some(({ status }) =>
-        status?.allocations?.some(({ address }) => address === one.request.address),
+        status?.allocations?.some(
+          ({ address, podUid, releasedAt }) =>
+            address === one.request.address && podUid === one.request.podUid && releasedAt === undefined,
+        ),
       );
       if (isThere) return [];
       // What the range is like a pool of it knows better: the PodNetwork does not say what is excluded.
