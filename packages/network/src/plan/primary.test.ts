@@ -1,7 +1,7 @@
 import type { PodNetworkSpec } from '@podloom/api';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { desire, link, seen } from './builders.ts';
+import { desire, link, seen, wish } from './builders.ts';
 import type { DesiredPod } from './desired.ts';
 import { routeProtocol } from './mark.ts';
 import type { Observed } from './observed.ts';
@@ -47,6 +47,17 @@ describe('the primary link', () => {
       steps: [],
       recordFirst: false,
       primary: { state: 'Attached', record: primaryRecord, applied: { mtuBytes: 1400 } },
+    });
+  });
+
+  it('is never a link of our own, which two objects would change to and fro', () => {
+    const interfaces = [wish({ name: 'sig0', namePrefix: undefined })];
+    const attached = simulate(planPod(desire(interfaces, world), world).steps, world);
+    const primary = { interfaceName: 'sig0', mtuBytes: 1400, sources };
+    expect(planPod(desire(interfaces, attached, { primary }), attached)).toMatchObject({
+      steps: [],
+      recordFirst: false,
+      primary: { state: 'Failed', reason: 'NotPrimary' },
     });
   });
 

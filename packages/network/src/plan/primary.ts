@@ -4,6 +4,7 @@
  */
 import type { PodNetworkSpec, PrimaryLinkRecord, PrimaryLinkState } from '@podloom/api';
 import type { PrimaryPlan } from './desired.ts';
+import { isOurs } from './mark.ts';
 import type { ObservedLink, ObservedNamespace } from './observed.ts';
 import { planRoutes, podRoute, routeTaken } from './routes.ts';
 import type { LinkSettings, Step } from './step.ts';
@@ -62,6 +63,9 @@ export function planPrimary({ wanted, record: known, pod }: PrimaryWish): Primar
   const link = linkNamed(pod, name);
   if (!link) {
     return failed('PrimaryLinkMissing', `The pod has no link ${name}; name its primary link in interfaceName`);
+  }
+  if (isOurs(link)) {
+    return failed('NotPrimary', `Link ${name} was made by Podloom; change the object that asks for it`);
   }
   const unreadable = [...flat(wanted).keys()].find((field) => !settingsOf(link, pod).has(field));
   if (unreadable !== undefined) {
