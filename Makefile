@@ -46,8 +46,8 @@ check: setup ## Types, lint, format, unused code, arrows, generated files, links
 fix: setup ## Mend what check can mend by itself: format, lint fixes, generated files
 	@$(NODE) tools/check.ts --fix
 
-fuzz: setup ## The nightly-sized run: more than a million round trips and hostile messages for netlink
-	@NETLINK_FUZZ_RUNS=12000 $(NODE) node_modules/.bin/vitest run --project=unit packages/netlink/src/codec packages/netlink/src/wire
+fuzz: setup ## The nightly-sized run: new stories for every property, and more than a million messages for netlink
+	@PODLOOM_FUZZ=1 NETLINK_FUZZ_RUNS=12000 $(NODE) node_modules/.bin/vitest run --project=unit
 
 bench: test-needs ## Measure against peers and against the floor, as ratios in one run
 	@$(NODE) bench/run.ts

@@ -18,6 +18,7 @@ export default defineConfig({
           name: 'unit',
           include: files(''),
           exclude: special.flatMap((tier) => files(`.${tier}`)).concat('**/node_modules/**'),
+          setupFiles: ['test/setup/stories.ts'],
           pool: 'forks',
           isolate: false,
           ...patience,
