@@ -142,6 +142,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     },
   });
   const listening = monitor<string>(hear);
+  // What happened in a pod before it was listened to was not heard: the same as where news was lost.
   const served = servedPods(listening, (key) => hear({ kind: 'overflow', in: key }));
   const reporter = statusReporter(client);
   const remembered = new Map<ObjectKey, Remembered>();
