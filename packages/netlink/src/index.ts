@@ -11,6 +11,7 @@ export type {
   Link,
   LinkAdd,
   LinkChange,
+  LinkOutline,
   LinkSettings,
   ListLinks,
   NetkitSettings,
@@ -31,7 +32,7 @@ export type { PortVlan, VlanSettings } from './route/bridge-vlan.ts';
 export type { LinkStats } from './route/stats.ts';
 export type { Class, ClassSettings, Qdisc, QdiscPlace, QdiscSettings } from './tc/qdisc.ts';
 export type { HtbClassSettings, HtbSettings, NetemSettings, Tbf, TbfSettings } from './tc/qdisc-kinds.ts';
-export type { Filter, FilterPlace, FilterProtocol, FilterSettings } from './tc/filter.ts';
+export type { Filter, FilterOutline, FilterPlace, FilterProtocol, FilterSettings } from './tc/filter.ts';
 export type { BpfInstruction, BpfSettings, FlowerSettings, U32Key, U32Settings } from './tc/filter-kinds.ts';
 export type { Action, SeenAction } from './tc/actions.ts';
 export type { Handle, TcStats } from './tc/message.ts';

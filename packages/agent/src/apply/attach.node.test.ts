@@ -292,7 +292,7 @@ describe('what is not ours', () => {
       parent: 'ingress',
       priority: 7,
       kind: 'bpf',
-      data: { program: [{ code: 6, jt: 0, jf: 0, k: 0xffff_ffff }] },
+      data: { program: [[6, 0, 0, 0xffff_ffff]] },
     });
     expect(plan(world, served).steps).toEqual([]);
   });

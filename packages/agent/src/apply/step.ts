@@ -58,7 +58,7 @@ const apply: { readonly [K in Step['do']]: Apply<K> } = {
       priority,
       handle,
       kind: 'bpf',
-      data: { program: program.map((one) => ({ code: one[0], jt: one[1], jf: one[2], k: one[3] })) },
+      data: { program },
     });
   },
   addFdb: (here, { link, mac }) => here.fdb.replace({ link, lladdr: mac, master: true, state: 'static', sticky: true }),

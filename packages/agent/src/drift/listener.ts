@@ -1,6 +1,6 @@
 /** From what the kernel tells of node and pods to what should be looked at again. */
 import { type Clock, type Log, type ObjectKey, backoffMs, delay } from '@podloom/kube';
-import type { Link, MonitorEvent, Topic } from '@podloom/netlink';
+import type { LinkOutline, MonitorEvent, Topic } from '@podloom/netlink';
 import { type ObservedLink, isOurs, routeProtocol } from '@podloom/network';
 import { toObservedLink } from '../observe/link.ts';
 import type { NodeChanges, NodeView } from '../observe/node.ts';
@@ -32,7 +32,7 @@ export interface ListenerOptions {
 }
 
 /** All routes of ours on the node are over bridges; ports, which come and go with pods, have none. */
-const isBridgeOfOurs = (link: Link): boolean => link.kind === 'bridge' && isOurs(toObservedLink(link));
+const isBridgeOfOurs = (link: LinkOutline): boolean => link.kind === 'bridge' && isOurs(toObservedLink(link));
 
 /** Pods often come in a row, a few milliseconds apart: the echo of one must not be in the way of the next. */
 const echoMs = 100;

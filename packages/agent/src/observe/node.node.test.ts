@@ -12,10 +12,8 @@ describe('a view of the node that could not be read to the end', () => {
   it.each<[string, (node: Netns) => void]>([
     [
       'a link',
-      ({ link, link: { get } }) =>
-        void vi
-          .spyOn(link, 'get')
-          .mockImplementation((ref, ...more) => (ref === 'b' ? interrupt() : get(ref, ...more))),
+      ({ link, link: { outline } }) =>
+        void vi.spyOn(link, 'outline').mockImplementation((ref) => (ref === 'b' ? interrupt() : outline(ref))),
     ],
     ['the routes', ({ route }) => void vi.spyOn(route, 'list').mockImplementation(interrupt)],
   ])('is as the kernel is, and tells all news once, when %s can be read again', (_, hinder) => {

@@ -177,7 +177,7 @@ function changes(before: ReadonlyMap<number, Entry>, after: ReadonlyMap<number, 
 
 function read(netns: Netns, ref: string | number): Entry | undefined {
   try {
-    const link = toObservedLink(netns.link.get(ref, { details: true }));
+    const link = toObservedLink(netns.link.outline(ref));
     return entryOf(link, {
       addresses: () => netns.address.list({ link: link.index }).map(toObservedAddress),
       filters: () => filtersOf(netns, link.index),
@@ -190,7 +190,7 @@ function read(netns: Netns, ref: string | number): Entry | undefined {
 }
 
 function readAll(netns: Netns): Map<number, Entry> {
-  const links = netns.link.list({ details: true }).map(toObservedLink);
+  const links = netns.link.outlines().map(toObservedLink);
   const addresses = Map.groupBy(netns.address.list().map(toObservedAddress), ({ link }) => link);
   const fdb = Map.groupBy(netns.fdb.list().flatMap(toObservedFdb), ({ link }) => link);
   return new Map(
@@ -232,7 +232,7 @@ function toObservedFilter(link: number, filter: Filter): ObservedFilter[] {
   if (filter.kind !== 'bpf') return [{ link, priority, handle, kind }];
   const { program, directAction } = filter.data;
   // Without direct action the same program means something else.
-  const digest = directAction ? programDigest(program.map(({ code, jt, jf, k }) => [code, jt, jf, k])) : undefined;
+  const digest = directAction ? programDigest(program) : undefined;
   return [{ link, priority, handle, kind, digest }];
 }
 

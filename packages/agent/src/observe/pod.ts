@@ -19,7 +19,7 @@ export function observePod(netns: Netns, spec: ObservedSpec, record?: PrimaryLin
     : netns.route.list({ protocol: routeProtocol });
   return {
     ...emptyNamespace,
-    links: netns.link.list({ details: true }).map(toObservedLink),
+    links: netns.link.outlines().map(toObservedLink),
     addresses: netns.address.list().map(toObservedAddress),
     routes: observeRoutes(routes),
     sysctls: observeSysctls(netns, sysctlsToObserve(spec, record)),

@@ -23,19 +23,22 @@ const bitsOf = (family: 4 | 6): number => (family === 4 ? 32 : 128);
 
 function ipv4Value(text: string): bigint | undefined {
   const octets = text.split('.');
-  if (octets.length !== 4 || !octets.every((octet) => /^(?:0|[1-9]\d{0,2})$/.test(octet) && Number(octet) <= 255))
-    return undefined;
-  return octets.reduce((value, octet) => value * 256n + BigInt(octet), 0n);
+  if (octets.length !== 4) return undefined;
+  let value = 0;
+  for (const octet of octets) {
+    if (!/^(?:0|[1-9]\d{0,2})$/.test(octet) || Number(octet) > 255) return undefined;
+    value = value * 256 + Number(octet);
+  }
+  return BigInt(value);
 }
 
 /** The last two groups may be written as an IPv4 address. */
 function ipv6Value(text: string): bigint | undefined {
-  const [, before, dotted] = /^(.*:)([\d.]*\.[\d.]*)$/.exec(text) ?? [];
-  if (dotted !== undefined) {
-    const low = ipv4Value(dotted);
-    return low === undefined
-      ? undefined
-      : ipv6Value(`${before}${(low >> 16n).toString(16)}:${(low & 0xffffn).toString(16)}`);
+  if (text.includes('.')) {
+    const dotted = text.lastIndexOf(':') + 1;
+    const low = ipv4Value(text.slice(dotted));
+    if (dotted === 0 || low === undefined) return undefined;
+    return ipv6Value(`${text.slice(0, dotted)}${(low >> 16n).toString(16)}:${(low & 0xffffn).toString(16)}`);
   }
   const halves = text.split('::');
   if (halves.length > 2) return undefined;
@@ -44,7 +47,7 @@ function ipv6Value(text: string): bigint | undefined {
   if (halves.length === 2 ? missing < 1 : missing !== 0) return undefined;
   const groups = [...head, ...Array.from({ length: missing }, () => '0'), ...tail];
   if (!groups.every((group) => /^[0-9a-fA-F]{1,4}$/.test(group))) return undefined;
-  const value = groups.reduce((sum, group) => sum * 65536n + BigInt(`0x${group}`), 0n);
+  const value = BigInt(`0x${groups.map((group) => group.padStart(4, '0')).join('')}`);
   return value >> 32n === 0xffffn ? undefined : value;
 }
 
@@ -91,12 +94,24 @@ export function cidrContains(range: string, address: string): boolean {
 
 /** IPv6 in its one canonical form (RFC 5952), so that two spellings of an address compare equal. */
 export function formatIp({ family, value }: IpAddress): string {
-  if (family === 4) return [24n, 16n, 8n, 0n].map((shift) => String((value >> shift) & 255n)).join('.');
-  const groups = Array.from({ length: 8 }, (_, i) => ((value >> BigInt(112 - 16 * i)) & 0xffffn).toString(16));
-  const zeros = [...groups.join(':').matchAll(/(?<![0-9a-f])0(?::0)+(?![0-9a-f])/g)].map((match) => match[0]);
-  const longest = zeros.toSorted((a, b) => b.length - a.length)[0];
-  if (longest === undefined) return groups.join(':');
-  const text = groups.join(':');
-  const at = text.search(new RegExp(`(?<![0-9a-f])${longest}(?![0-9a-f])`));
-  return `${text.slice(0, at).replace(/:$/, '')}::${text.slice(at + longest.length).replace(/^:/, '')}`;
+  if (family === 4) {
+    const bits = Number(value);
+    return `${bits >>> 24}.${(bits >>> 16) & 255}.${(bits >>> 8) & 255}.${bits & 255}`;
+  }
+  const digits = value.toString(16).padStart(32, '0');
+  const groups = Array.from({ length: 8 }, (_, i) => digits.slice(4 * i, 4 * i + 4).replace(/^0{1,3}/, ''));
+  const { from, length } = longestZeros(groups);
+  if (length < 2) return groups.join(':');
+  return `${groups.slice(0, from).join(':')}::${groups.slice(from + length).join(':')}`;
+}
+
+/** The first of the longest. */
+function longestZeros(groups: readonly string[]): { readonly from: number; readonly length: number } {
+  let longest = { from: 0, length: 0 };
+  let length = 0;
+  for (const [i, group] of groups.entries()) {
+    length = group === '0' ? length + 1 : 0;
+    if (length > longest.length) longest = { from: i + 1 - length, length };
+  }
+  return longest;
 }

@@ -3,6 +3,7 @@ import * as fc from 'fast-check';
 import type { Arbitrary } from 'fast-check';
 import { formatIp, formatMac } from './address.ts';
 import { labels, seg6Modes, seg6Tunnel, segments } from '../route/encap.ts';
+import { bpfProgram } from '../tc/filter-kinds.ts';
 import type { Message } from './message.ts';
 import type { Struct } from './struct.ts';
 import type { Select, Table } from './table.ts';
@@ -15,15 +16,19 @@ const bytesOf = (length: number): Arbitrary<Uint8Array> => fc.uint8Array({ minLe
 const ipOf = (length: number): Arbitrary<string> => bytesOf(length).map((b) => formatIp(b, 0, length));
 const big = fc.bigInt({ min: 0n, max: 0xffff_ffff_ffff_ffffn });
 
+const eightBits = fc.integer({ min: 0, max: 0xff });
+const sixteenBits = fc.integer({ min: 0, max: 0xffff });
+const thirtyTwoBits = fc.integer({ min: 0, max: 0xffff_ffff });
+
 const segmentList = fc.array(ipOf(16), { minLength: 1, maxLength: 3 });
 
 const plain = new Map<AnyType, Arbitrary<unknown>>([
-  [types.u8, fc.integer({ min: 0, max: 0xff })],
+  [types.u8, eightBits],
   [types.i8, fc.integer({ min: -0x80, max: 0x7f })],
-  [types.u16, fc.integer({ min: 0, max: 0xffff })],
-  [types.be16, fc.integer({ min: 0, max: 0xffff })],
-  [types.u32, fc.integer({ min: 0, max: 0xffff_ffff })],
-  [types.be32, fc.integer({ min: 0, max: 0xffff_ffff })],
+  [types.u16, sixteenBits],
+  [types.be16, sixteenBits],
+  [types.u32, thirtyTwoBits],
+  [types.be32, thirtyTwoBits],
   [types.i32, fc.integer({ min: -0x8000_0000, max: 0x7fff_ffff })],
   [types.u64, fc.maxSafeNat()],
   [types.u64big, big],
@@ -34,6 +39,7 @@ const plain = new Map<AnyType, Arbitrary<unknown>>([
   [labels, fc.array(fc.integer({ min: 0, max: 0xf_ffff }), { minLength: 1, maxLength: 4 })],
   [segments, segmentList],
   [seg6Tunnel, fc.record({ mode: fc.constantFrom(...Object.keys(seg6Modes)), segments: segmentList })],
+  [bpfProgram, fc.array(fc.tuple(sixteenBits, eightBits, eightBits, thirtyTwoBits), { maxLength: 3 })],
   [types.flagOrByte, fc.constant(true)],
   [types.mac6, bytesOf(6).map((b) => formatMac(b, 0, 6))],
   [types.text, fc.string({ unit: 'binary', maxLength: 40 }).filter((s) => !s.includes('\0') && s.isWellFormed())],

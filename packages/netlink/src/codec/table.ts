@@ -91,6 +91,11 @@ export class Table<F extends Fields = Fields> implements Type<Values<F>, Inputs<
     return new Table(this.name, this.fields, keys);
   }
 
+  /** The same table for those who want nothing but these. */
+  only(...keys: (keyof F)[]): Table<F> {
+    return this.without(...Object.keys(this.fields).filter((key) => !keys.includes(key)));
+  }
+
   /** The same table for a large nest of which the kernel always sends these attributes; see `blankOf`. */
   usually(...keys: (keyof F & string)[]): Table<F> {
     return new Table(this.name, this.fields, this.#skip, keys);

@@ -44,7 +44,7 @@ function fixed<T>(
 }
 
 /** A number that does not fit would be cut silently by the buffer, and the kernel would be asked for something else. */
-function inRange(value: number, low: number, high: number): number {
+export function inRange(value: number, low: number, high: number): number {
   if (!Number.isInteger(value) || value < low || value > high) {
     throw new RangeError(`${value} is not a whole number from ${low} to ${high}`);
   }

@@ -5,15 +5,15 @@ import { Reader } from '../codec/writer.ts';
 import { addressMessage, toAddress, type Address } from '../route/address.ts';
 import { bridgeLinkMessage } from '../route/bridge-vlan.ts';
 import type { bridgePort } from '../route/kinds/bridge.ts';
-import { toLink, type Link } from '../route/link.ts';
-import { briefLinkMessage } from '../route/link-table.ts';
+import { toOutline, type LinkOutline } from '../route/link.ts';
+import { outlineMessage } from '../route/link-table.ts';
 import { neighbourMessage, type Neighbour } from '../route/neighbour.ts';
 import * as numbers from '../route/numbers.ts';
 import { nexthopMessage, toNexthop, type NexthopObject } from '../route/nexthop.ts';
 import { routeMessage } from '../route/route-table.ts';
 import { toRoute, type Route } from '../route/route.ts';
 import { ruleMessage, toRule, type Rule } from '../route/rule.ts';
-import { filterMessage, toFilter, type Filter } from '../tc/filter.ts';
+import { filterOutlineMessage, toFilterOutline, type FilterOutline } from '../tc/filter.ts';
 import { classMessage, qdiscMessage, toClass, toQdisc, type Class, type Qdisc } from '../tc/qdisc.ts';
 import { walk } from '../wire/socket.ts';
 
@@ -39,7 +39,7 @@ export interface BridgePort {
 }
 
 export type Change =
-  | { readonly kind: 'link'; readonly change: 'new' | 'delete'; readonly link: Link }
+  | { readonly kind: 'link'; readonly change: 'new' | 'delete'; readonly link: LinkOutline }
   | { readonly kind: 'port'; readonly change: 'new' | 'delete'; readonly port: BridgePort }
   | { readonly kind: 'address'; readonly change: 'new' | 'delete'; readonly address: Address }
   | { readonly kind: 'route'; readonly change: 'new' | 'delete'; readonly route: Route }
@@ -48,7 +48,7 @@ export type Change =
   | { readonly kind: 'nexthop'; readonly change: 'new' | 'delete'; readonly nexthop: NexthopObject }
   | { readonly kind: 'qdisc'; readonly change: 'new' | 'delete'; readonly qdisc: Qdisc }
   | { readonly kind: 'class'; readonly change: 'new' | 'delete'; readonly class: Class }
-  | { readonly kind: 'filter'; readonly change: 'new' | 'delete'; readonly filter: Filter };
+  | { readonly kind: 'filter'; readonly change: 'new' | 'delete'; readonly filter: FilterOutline };
 
 type Decode = (r: Reader, start: number, end: number) => Change;
 
@@ -64,7 +64,7 @@ const read = <T>(message: Message<T, never>, r: Reader, start: number, end: numb
 const decoders = new Map<number, Decode>([
   ...both([numbers.RTM_NEWLINK, numbers.RTM_DELLINK], (change) => (r, start, end) => {
     if (r.bytes[start] === numbers.AF_BRIDGE) return toPort(change, read(bridgeLinkMessage, r, start, end));
-    return { kind: 'link', change, link: toLink(read(briefLinkMessage, r, start, end)) };
+    return { kind: 'link', change, link: toOutline(read(outlineMessage, r, start, end)) };
   }),
   ...both([numbers.RTM_NEWADDR, numbers.RTM_DELADDR], (change) => (r, start, end) => {
     return { kind: 'address', change, address: toAddress(read(addressMessage, r, start, end)) };
@@ -89,7 +89,7 @@ const decoders = new Map<number, Decode>([
     return { kind: 'class', change, class: toClass(read(classMessage, r, start, end)) };
   }),
   ...both([numbers.RTM_NEWTFILTER, numbers.RTM_DELTFILTER], (change) => (r, start, end) => {
-    return { kind: 'filter', change, filter: toFilter(read(filterMessage, r, start, end)) };
+    return { kind: 'filter', change, filter: toFilterOutline(read(filterOutlineMessage, r, start, end)) };
   }),
 ]);
 

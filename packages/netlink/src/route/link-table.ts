@@ -73,22 +73,18 @@ const linkinfoFields = {
 };
 const linkinfo = table('linkinfo', linkinfoFields);
 
-const afSpec = table('afSpec', {
-  inet: attr(2, table('inet', { conf: attr(1, packed(u32)) })),
-  inet6: attr(
-    10,
-    table('inet6', {
-      flags: attr(1, u32),
-      conf: attr(2, packed(i32)),
-      stats: attr(3, packed(u64big)),
-      icmp6Stats: attr(6, packed(u64big)),
-      token: attr(7, ip6),
-      cacheInfo: attr(5, struct({ maxReassemblyLength: u32, updated: u32, reachableTime: u32, retransTime: u32 })),
-      addrGenMode: attr(8, u8),
-      raMtu: attr(9, u32),
-    }),
-  ),
+const inet6 = table('inet6', {
+  flags: attr(1, u32),
+  conf: attr(2, packed(i32)),
+  stats: attr(3, packed(u64big)),
+  icmp6Stats: attr(6, packed(u64big)),
+  token: attr(7, ip6),
+  cacheInfo: attr(5, struct({ maxReassemblyLength: u32, updated: u32, reachableTime: u32, retransTime: u32 })),
+  addrGenMode: attr(8, u8),
+  raMtu: attr(9, u32),
 });
+const afSpecFields = { inet: attr(2, table('inet', { conf: attr(1, packed(u32)) })), inet6: attr(10, inet6) };
+const afSpec = table('afSpec', afSpecFields);
 
 const xdp = table('xdp', {
   fd: attr(1, i32),
@@ -229,6 +225,23 @@ export const briefLinkMessage = message(
     'dpllPin',
   ),
   usualAttributes,
+);
+
+/** What tells whose a link is, where it lies and how it is set; a fraction of the time, because most of a link are figures and what its kind is made of. */
+export const outlineMessage = message(
+  'link',
+  linkHeader,
+  table('link', {
+    ...linkAttributes.fields,
+    linkinfo: attr(
+      18,
+      table('linkinfo', {
+        ...linkinfoFields,
+        port: attr(5, select<object>('portKind', { bridge: portKinds.bridge.only('learning', 'flood') })),
+      }).only('kind', 'portKind', 'port'),
+    ),
+    afSpec: attr(26, table('afSpec', { ...afSpecFields, inet6: attr(10, inet6.only('addrGenMode')) }).only('inet6')),
+  }).only('address', 'name', 'mtu', 'link', 'master', 'txqlen', 'linkinfo', 'alias', 'afSpec', 'group'),
 );
 
 /** The other end: a link message as an attribute, header and all. */

@@ -102,6 +102,38 @@ describe('link', () => {
     expect(names(ns)).toEqual(['lo']);
   });
 
+  it('has an outline of each link that says what the whole link says', () => {
+    ns.link.set('lo', { up: true });
+    ns.link.add({ kind: 'bridge', name: 'br0', group: 7 });
+    ns.link.add({ kind: 'veth', name: 'v0', mtu: 1400, txqlen: 77, peer: { name: 'v1' } });
+    ns.link.set('v0', { master: 'br0', alias: 'whose', afSpec: { inet6: { addrGenMode: 1 } } });
+    ns.link.set('v0', { portKind: 'bridge', port: { learning: false } });
+    const outlines = ns.link.list({ details: true }).map((link) => ({
+      index: link.index,
+      name: link.name,
+      kind: link.kind,
+      flags: link.flags,
+      up: link.up,
+      group: link.group,
+      alias: link.alias,
+      address: link.address,
+      mtu: link.mtu,
+      txqlen: link.txqlen,
+      master: link.master,
+      link: link.link,
+      addrGenMode: link.afSpec?.inet6?.addrGenMode,
+      port: link.portKind === 'bridge' ? { learning: link.port.learning, flood: link.port.flood } : undefined,
+    }));
+    expect(outlines.find(({ name }) => name === 'v0')).toMatchObject({
+      alias: 'whose',
+      mtu: 1400,
+      addrGenMode: 1,
+      port: { learning: false, flood: true },
+    });
+    expect(ns.link.outlines()).toEqual(outlines);
+    expect(outlines.map(({ name }) => ns.link.outline(name))).toEqual(outlines);
+  });
+
   it('counts packets as ip does', () => {
     ns.link.set('lo', { up: true });
     const counters = (): unknown => {

@@ -5,7 +5,14 @@ import { LITTLE, type Reader } from '../codec/writer.ts';
 import { NLM_F_CREATE, NLM_F_ECHO, NLM_F_EXCL, request } from '../wire/request.ts';
 import { unhurried, type Channel, type LinkRef } from './channel.ts';
 import { linkKinds, type portKinds } from './kinds/kinds.ts';
-import { briefLinkMessage, kinds, linkMessage, type linkAttributes, type linkHeader } from './link-table.ts';
+import {
+  briefLinkMessage,
+  kinds,
+  linkMessage,
+  outlineMessage,
+  type linkAttributes,
+  type linkHeader,
+} from './link-table.ts';
 import { IFF_UP, RTM_DELLINK, RTM_DELLINKPROP, RTM_GETLINK, RTM_NEWLINK, RTM_NEWLINKPROP } from './numbers.ts';
 
 type Tables = typeof linkKinds;
@@ -98,6 +105,27 @@ type SeenPort =
 /** A link as the kernel shows it. Kinds without a table here are `otherKind`, and hardware has neither. */
 export type Link = Seen & { name: string; up: boolean; altNames?: string[] } & SeenKind & SeenPort;
 
+/** What tells whose a link is, where it lies and how it is set. */
+export interface LinkOutline {
+  readonly index: number;
+  readonly name: string;
+  readonly kind: string | undefined;
+  readonly flags: number;
+  readonly up: boolean;
+  readonly group: number;
+  readonly alias: string | undefined;
+  readonly address: string | undefined;
+  readonly mtu: number;
+  readonly txqlen: number | undefined;
+  readonly master: number | undefined;
+  /** The link below, or the other end, by its index there. */
+  readonly link: number | undefined;
+  /** IN6_ADDR_GEN_MODE_*. Not in what a monitor tells. */
+  readonly addrGenMode: number | undefined;
+  /** Where its master is a bridge. */
+  readonly port: { readonly learning: boolean; readonly flood: boolean } | undefined;
+}
+
 const SKIP_STATS = 8;
 
 const indexIn = (r: Reader, start: number): number => r.view.getInt32(start + 4, LITTLE);
@@ -140,9 +168,8 @@ export function linkFamily(channel: Channel) {
   }
 
   function get(ref: LinkRef, options: { readonly details?: boolean } = {}): Link {
-    const which = typeof ref === 'number' ? { index: ref } : { name: ref };
     const { extMask, answer } = amount(options.details);
-    return toLink(channel.get(request('link.get', RTM_GETLINK, 0, linkMessage, { ...which, extMask }), answer));
+    return toLink(channel.get(request('link.get', RTM_GETLINK, 0, linkMessage, { ...whichOf(ref), extMask }), answer));
   }
 
   const listRequest = (options: ListLinks) =>
@@ -171,8 +198,7 @@ export function linkFamily(channel: Channel) {
       channel.run(request('link.set', RTM_NEWLINK, 0, linkMessage, { ...body(change), ...found }));
     },
     delete(ref: LinkRef): void {
-      const which = typeof ref === 'number' ? { index: ref } : { name: ref };
-      channel.run(request('link.delete', RTM_DELLINK, 0, linkMessage, which));
+      channel.run(request('link.delete', RTM_DELLINK, 0, linkMessage, whichOf(ref)));
     },
     /** Removes all links of a group at the price of one: the kernel waits for readers once, not once a link. */
     deleteGroup(group: number): void {
@@ -188,6 +214,10 @@ export function linkFamily(channel: Channel) {
         yield chunk.map(toLink);
       }
     },
+    outline: (ref: LinkRef): LinkOutline =>
+      toOutline(channel.get(request('link.get', RTM_GETLINK, 0, linkMessage, whichOf(ref)), outlineMessage)),
+    outlines: (): LinkOutline[] =>
+      channel.dump(request('link.list', RTM_GETLINK, 0, linkMessage, { extMask: 0 }), outlineMessage).map(toOutline),
     addAltNames(ref: LinkRef, altNames: readonly string[]): void {
       const change = { index: indexOf(ref), propList: { altNames } };
       const flags = NLM_F_CREATE | NLM_F_EXCL;
@@ -215,6 +245,29 @@ export interface ListLinks {
 
 function amount(details: boolean | undefined) {
   return details === true ? { extMask: 0, answer: linkMessage } : { extMask: SKIP_STATS, answer: briefLinkMessage };
+}
+
+const whichOf = (ref: LinkRef) => (typeof ref === 'number' ? { index: ref } : { name: ref });
+
+export function toOutline(seen: ReturnType<typeof outlineMessage.read>): LinkOutline {
+  const { index, flags, name = '', group = 0, alias, address, mtu = 0, txqlen, master, link, linkinfo, afSpec } = seen;
+  const port = linkinfo?.portKind === 'bridge' ? (linkinfo.port as OutOf<typeof portKinds.bridge>) : undefined;
+  return {
+    index,
+    name,
+    kind: linkinfo?.kind,
+    flags,
+    up: (flags & IFF_UP) !== 0,
+    group,
+    alias,
+    address,
+    mtu,
+    txqlen,
+    master,
+    link,
+    addrGenMode: afSpec?.inet6?.addrGenMode,
+    port: port && { learning: port.learning ?? true, flood: port.flood ?? true },
+  };
 }
 
 /** Changes the decoded value in place: a copy of so many properties costs more than decoding them. */

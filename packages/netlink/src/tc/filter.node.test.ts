@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { open, type Netns } from '../namespace.ts';
 import { answers, answersAtOnce, jsonTool, tool, whereKernelHas } from '../testing/oracle.ts';
 import type { FilterSettings } from './filter.ts';
+import type { BpfInstruction } from './filter-kinds.ts';
 
 /** What differs between two equal filters: actions have a running number, and the sides of clsact a name. */
 function withoutNames(value: unknown): unknown {
@@ -13,11 +14,11 @@ function withoutNames(value: unknown): unknown {
 }
 
 /** Drops IPv4 (ethertype at 12), lets everything else go on. */
-const dropIpv4 = [
-  { code: 0x28, jt: 0, jf: 0, k: 12 },
-  { code: 0x15, jt: 0, jf: 1, k: 0x800 },
-  { code: 0x06, jt: 0, jf: 0, k: 2 },
-  { code: 0x06, jt: 0, jf: 0, k: 0xffff_ffff },
+const dropIpv4: BpfInstruction[] = [
+  [0x28, 0, 0, 12],
+  [0x15, 0, 1, 0x800],
+  [0x06, 0, 0, 2],
+  [0x06, 0, 0, 0xffff_ffff],
 ];
 const bytecode = '4,40 0 0 12,21 0 1 2048,6 0 0 2,6 0 0 4294967295';
 
@@ -188,7 +189,7 @@ describe('filters', () => {
   });
 
   it('says why the kernel refused a program', () => {
-    const endless = [{ code: 0x05, jt: 0, jf: 0, k: 7 }];
+    const endless: BpfInstruction[] = [[0x05, 0, 0, 7]];
     expect(() => ns.filter.add({ ...place, kind: 'bpf', data: { program: endless } })).toThrow('filter.add: EINVAL');
   });
 });

@@ -13,6 +13,8 @@ import {
 import { formatHandle, parseHandle, tcMessage, type Handle } from './message.ts';
 
 export const filterMessage = tcMessage('filter', filterTables);
+/** What a filter matches stays bytes: that can be a long program. */
+export const filterOutlineMessage = tcMessage('filter', {});
 
 /** Frames of which ethertype a filter sees; any other as its number. */
 const protocols = { all: 3, ip: 0x0800, arp: 0x0806, '802.1Q': 0x8100, ipv6: 0x86dd, '802.1ad': 0x88a8 } as const;
@@ -38,18 +40,24 @@ type Data<K extends Kind> =
     : { readonly kind: K; readonly data: FilterSettingsByKind[K] };
 export type FilterSettings = FilterPlace & { [K in Kind]: Data<K> }[Kind];
 
-/**
- * A filter as the kernel shows it. With `handle` 0 it is not a filter but the head of a priority; u32 also shows its hash tables,
- * which have a `divisor`.
- */
-export type Filter = {
+interface Placed {
   index: number;
   parent: string;
   priority: number;
   protocol: FilterProtocol;
   handle: number;
   chain: number;
-} & ({ [K in Kind]: { kind: K; data: FilterDataByKind[K] } }[Kind] | { kind?: undefined; otherKind: string });
+}
+
+/** Where a filter is, but not what it matches. */
+export type FilterOutline = Placed & { kind: string };
+
+/**
+ * A filter as the kernel shows it. With `handle` 0 it is not a filter but the head of a priority; u32 also shows its hash tables,
+ * which have a `divisor`.
+ */
+export type Filter = Placed &
+  ({ [K in Kind]: { kind: K; data: FilterDataByKind[K] } }[Kind] | { kind?: undefined; otherKind: string });
 
 export function filterFamily(channel: Channel, indexOf: (ref: LinkRef) => number) {
   const placeOf = ({ link, parent, priority, protocol, handle, chain }: FilterPlace) => ({
@@ -87,17 +95,25 @@ export function filterFamily(channel: Channel, indexOf: (ref: LinkRef) => number
 /** The ethertype is in network order inside a number of the host. */
 const swapped = (value: number): number => (LITTLE ? ((value & 0xff) << 8) | (value >>> 8) : value);
 
-export function toFilter(seen: ReturnType<typeof filterMessage.read>): Filter {
-  const { kind = '', options, info } = seen;
+type Seen = ReturnType<typeof filterMessage.read>;
+
+function placed({ index, parent, info, handle, chain = 0 }: Seen): Placed {
   const protocol = swapped(info & 0xffff);
-  const place = {
-    index: seen.index,
-    parent: formatHandle(seen.parent),
+  return {
+    index,
+    parent: formatHandle(parent),
     priority: info >>> 16,
     protocol: protocolNames.get(protocol) ?? protocol,
-    handle: seen.handle,
-    chain: seen.chain ?? 0,
+    handle,
+    chain,
   };
+}
+
+export const toFilterOutline = (seen: Seen): FilterOutline => ({ ...placed(seen), kind: seen.kind ?? '' });
+
+export function toFilter(seen: Seen): Filter {
+  const { kind = '', options } = seen;
+  const place = placed(seen);
   if (!Object.hasOwn(filterTables, kind)) return { ...place, otherKind: kind };
   const data = options === undefined || options instanceof Uint8Array ? {} : options;
   return { ...place, kind, data: filterFromWire(kind as Kind, data) } as Filter;
