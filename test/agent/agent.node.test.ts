@@ -58,6 +58,16 @@ async function attached(host: number): Promise<{ name: string; pid: number; netw
   return { name, pid, network: await world.settled(name) };
 }
 
+/** Interfaces on one bridge, one of which has a route. */
+const both = (hosts: readonly number[], routed: number) =>
+  hosts.map((host, i) =>
+    podInterface(host, {
+      key: `PodConfig/nets/${i}`,
+      namePrefix: `pc${i}`,
+      routes: i === routed ? [{ to: '203.0.113.0/24' }] : [],
+    }),
+  );
+
 /** Takes an address of the pod and returns when it is back: what the agent had heard of before, it has dealt with. */
 async function repaired({ name, network }: { name: string; network: PodNetwork }, host: number): Promise<void> {
   const netns = world.runtime.netns(name);
@@ -130,6 +140,21 @@ describe('a pod', () => {
     await world.declare(name, { interfaces: [] });
     await eventually(async () => expect((await world.get(name)).status?.interfaces ?? []).toEqual([]));
     expect(linkNames(netns).toSorted()).toEqual(['eth0', 'lo']);
+    await remove(name);
+  });
+
+  it('whose interfaces swap addresses and a route has them so at once, and no failure is told on the way', async () => {
+    agent = world.startAgent();
+    const { name, pid } = await attached(2);
+    const netns = world.runtime.netns(name);
+    await world.declare(name, { interfaces: both([2, 3], 0) });
+    await world.settled(name);
+    await world.declare(name, { interfaces: both([3, 2], 1) });
+    const { status } = await world.settled(name);
+    expect(status?.interfaces?.map(({ state }) => state)).toEqual(['Attached', 'Attached']);
+    expect(addressesOf(netns, `pc0${pid}`)).toEqual(['192.168.100.3/24', 'fd00:100::3/64']);
+    expect(addressesOf(netns, `pc1${pid}`)).toEqual(['192.168.100.2/24', 'fd00:100::2/64']);
+    expect([...(await toldOn(name, 'MacTaken')), ...(await toldOn(name, 'RouteTaken'))]).toEqual([]);
     await remove(name);
   });
 

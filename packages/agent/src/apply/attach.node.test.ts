@@ -52,18 +52,18 @@ const networkOf = ({ spec }: Served): PodNetwork => ({
 
 const isBridge = (name: string): boolean => name === 'pcbr0';
 
-const ping = (world: World, pod: number, to: string): boolean => {
+const ping = (world: World, pod: number, to: string, ...options: string[]): boolean => {
   try {
-    return tool(world.pods[pod]!, 'ping', '-c', '1', '-W', '2', to).includes(' 0% packet loss');
+    return tool(world.pods[pod]!, 'ping', ...options, '-c', '1', '-W', '2', to).includes(' 0% packet loss');
   } catch {
     return false; // ping's way to say that nobody answered
   }
 };
 
 /** The same, given time: links, ports and neighbours take a moment, on a loaded machine a long one. */
-const reaches = (world: World, pod: number, to: string): boolean => {
+const reaches = (world: World, pod: number, to: string, ...options: string[]): boolean => {
   const untilMs = performance.now() + 60_000;
-  while (performance.now() < untilMs) if (ping(world, pod, to)) return true;
+  while (performance.now() < untilMs) if (ping(world, pod, to, ...options)) return true;
   return false;
 };
 
@@ -419,6 +419,108 @@ describe('what the kernel does by itself', () => {
     expect(plan(world, moved).steps).toEqual([]);
     const [other] = linkLocals(world.pods[1]!, 'pc012');
     expect(reaches(world, 0, `${other!.split('/')[0]}%pc011`)).toBe(true);
+  });
+});
+
+type Hosts = readonly (readonly [host: number, routes?: readonly string[]])[];
+
+/** A pod whose interfaces are all on one bridge, with these hosts' addresses and MACs. */
+const onOneBridge = (world: World, ...interfaces: Hosts): Served => ({
+  spec: podSpec(
+    'uid-a',
+    interfaces.map(([host, routes = []], i) =>
+      podInterface(host, { key: `PodConfig/nets/${i}`, namePrefix: `pc${i}`, routes: routes.map((to) => ({ to })) }),
+    ),
+  ),
+  pod: world.pods[0]!,
+  pid: 11,
+});
+
+describe('interfaces of one pod that hand on what they have', () => {
+  it.each<[string, Hosts, Hosts]>([
+    ['two that swap their addresses', [[2], [3]], [[3], [2]]],
+    ['three that pass them round', [[2], [3], [4]], [[3], [4], [2]]],
+    ['one that takes a new address and leaves its own to the other', [[2], [3]], [[7], [2]]],
+    ['one that takes the address of the other, which takes a new one', [[2], [3]], [[3], [7]]],
+    [
+      'two that swap their routes',
+      [
+        [2, ['203.0.113.0/24']],
+        [3, ['fd00:200::/64']],
+      ],
+      [
+        [2, ['fd00:200::/64']],
+        [3, ['203.0.113.0/24']],
+      ],
+    ],
+    [
+      'two that swap all of it',
+      [
+        [2, ['203.0.113.0/24']],
+        [3, ['fd00:200::/64']],
+      ],
+      [
+        [3, ['fd00:200::/64']],
+        [2, ['203.0.113.0/24']],
+      ],
+    ],
+  ])('have it after one plan, and also when that was cut short after any step: %s', (_, first, second) => {
+    const begin = (world: World): Served => {
+      serve(world, onOneBridge(world, ...first));
+      serve(world, { ...two(world)[1], spec: podSpec('uid-b', [podInterface(9)]) });
+      return onOneBridge(world, ...second);
+    };
+    const well = { failed: new Map(), errors: [] };
+    using whole = makeWorld(2);
+    const wanted = begin(whole);
+    const { steps, interfaces } = plan(whole, wanted);
+    expect(interfaces.map(({ state }) => state)).toEqual(second.map(() => 'Pending'));
+    expect(serve(whole, wanted)).toMatchObject(well);
+    expect(plan(whole, wanted)).toMatchObject({ steps: [], interfaces: second.map(() => ({ state: 'Attached' })) });
+    const reached = second.filter((_one, i) => reaches(whole, 0, '192.168.100.9', '-I', `pc${i}11`));
+    expect(reached).toEqual(second);
+    const goal = fingerprintOf(look(whole, wanted));
+    for (let k = 0; k < steps.length; k++) {
+      using world = makeWorld(2);
+      const served = begin(world);
+      serve(world, served, k);
+      expect(serve(world, served)).toMatchObject(well);
+      expect({ after: k, state: fingerprintOf(look(world, served)) }).toEqual({ after: k, state: goal });
+      expect(plan(world, served).steps).toEqual([]);
+    }
+  });
+
+  it('stay as they were, all of them, where one cannot have all that it asks for, and others go on', () => {
+    using world = makeWorld();
+    const before = onOneBridge(world, [2], [3], [4]);
+    serve(world, before);
+    const [a, b, c] = before.spec.interfaces;
+    const state = fingerprintOf(look(world, before));
+    const unreachable = [{ to: '198.18.0.0/16', via: '198.51.100.1' }];
+    const give = (one: typeof a, other: typeof a) => ({ ...one!, addresses: other!.addresses });
+    const wrong = changed(before, give(a, b), { ...give(b, a), routes: unreachable }, { ...c!, mtuBytes: 1400 });
+    const { failed, errors } = serve(world, wrong);
+    expect(errors).toEqual([]);
+    expect([...failed.keys()].toSorted()).toEqual([a!.key, b!.key]);
+    expect(world.pods[0]!.link.get('pc211').mtu).toBe(1400);
+    expect(plan(world, changed(before, a!, b!, { ...c!, mtuBytes: 1400 })).steps).toEqual([]);
+    serve(world, before);
+    expect(fingerprintOf(look(world, before))).toEqual(state);
+    const right = changed(before, give(a, b), give(b, a), c!);
+    expect(serve(world, right)).toMatchObject({ failed: new Map(), errors: [] });
+    expect(plan(world, right).steps).toEqual([]);
+  });
+
+  it('get nothing of another pod', () => {
+    using world = makeWorld(2);
+    const before = onOneBridge(world, [2], [3]);
+    serve(world, before);
+    serve(world, { ...two(world)[1], spec: podSpec('uid-b', [podInterface(4)]) });
+    const state = fingerprintOf(look(world, before));
+    const { steps, interfaces } = plan(world, onOneBridge(world, [3], [4]));
+    expect(interfaces.map(({ reason }) => reason)).toEqual(['MacTaken', 'MacTaken']);
+    expect(steps).toEqual([]);
+    expect(fingerprintOf(look(world, before))).toEqual(state);
   });
 });
 

@@ -2,6 +2,8 @@ import { podConfigKind, podNetworkConfigKind, type PodNetwork, primaryNetworkKin
 import { describe, expect, it } from 'vitest';
 import { type Preview, previewPods } from './preview.ts';
 import { describePlan } from './plan.ts';
+import { withAddresses } from '../compose/composed.ts';
+import { composePod } from '../compose/pod.ts';
 
 const meta = (name: string) => ({ name, namespace: 'cnf-test', uid: name, creationTimestamp: '2026-11-15T10:00:00Z' });
 const podConfig = (mtu?: number) =>
@@ -81,6 +83,26 @@ const pools = [
   },
 ];
 
+/** Two networks on one bridge, each with the MAC and the route of that number. */
+const numbered = (...order: number[]) => ({
+  podNetworkConfigs: [
+    podNetworkConfigKind.parse({
+      apiVersion: podNetworkConfigKind.apiVersion,
+      kind: 'PodNetworkConfig',
+      metadata: meta('mtu'),
+      spec: {
+        additionalNetworks: order.map((own, i) => ({
+          networkName: `net${i}`,
+          master: 'pcbr0',
+          cidr: '192.168.100.0/24',
+          hardwareAddr: `02:00:00:00:00:0${own}`,
+          routes: [{ to: `10.${own}.0.0/16` }],
+        })),
+      },
+    }),
+  ],
+});
+
 describe('previewPods', () => {
   it('shows every change that a first attachment makes, on node and pod', () => {
     const plan = text({ ...base, sources: { podConfigs: [podConfig()] } });
@@ -120,6 +142,38 @@ describe('previewPods', () => {
     const changed = text({ ...running, sources: { podConfigs: [podConfig(1400)] } });
     expect(changed).toContain('mtu 1400');
     expect(changed).not.toContain('+ ');
+  });
+
+  it('shows interfaces that swap their MACs and routes as it will happen: what leaves first', () => {
+    const interfaces = composePod({ ...pod, namespace: 'cnf-test' }, numbered(1, 2)).interfaces.map((one, i) =>
+      withAddresses(one, [`192.168.100.${i + 2}/24`]),
+    );
+    const running = {
+      ...attached(),
+      spec: { podUid: pod.uid, nodeName: 'n1', interfaces },
+      status: {
+        podPid: 77,
+        interfaces: interfaces.map(({ key: own }, i) => ({
+          key: own,
+          name: `net${i}77`,
+          hostName: `hnet${i}77`,
+          state: 'Attached' as const,
+        })),
+      },
+    };
+    const allocations = interfaces.map(({ key: interfaceKey }, i) => ({
+      address: `192.168.100.${i + 2}`,
+      podName: 'web',
+      podUid: pod.uid,
+      interfaceKey,
+    }));
+    const held = [{ ...pools[0]!, status: { allocations } }];
+    const swapped = preview({ ...base, networks: [running], pools: held, sources: numbered(2, 1) });
+    expect(swapped.problems).toEqual([]);
+    const changes = swapped.steps.filter((step) => step.do.endsWith('Fdb') || step.do.endsWith('Route'));
+    expect(changes.map((step) => step.do).join(' ')).toBe(
+      'removeFdb removeRoute removeFdb removeRoute addFdb addRoute addFdb addRoute',
+    );
   });
 
   it('removes a bridge that nobody uses any more, and only then', () => {

@@ -44,12 +44,13 @@ export function desire(
   return { namespace: 'cnf-test', spec, names: chooseNames({ spec, pid: 2841804, observed }), primaryRecord };
 }
 
-const anyHost = fc.integer({ min: 2, max: 250 });
+/** Few of each, so that wishes often agree, and one interface often asks for what another has had. */
+const anyHost = fc.constantFrom(5, 15, 245);
 const anyBridge = fc.constantFrom('pcbr0', 'pcbr1');
-/** Few, so that wishes often agree. */
 const anyMtu = fc.constantFrom(undefined, 1400, 1500, 9000);
 
-const anyWish = (n: number): fc.Arbitrary<PodInterface> =>
+/** Addresses, MAC and routes have a number of their own in them: two interfaces of a pod never ask for the same. */
+const anyWish = (n: number, own: number): fc.Arbitrary<PodInterface> =>
   fc
     .record({
       bridge: anyBridge,
@@ -58,7 +59,7 @@ const anyWish = (n: number): fc.Arbitrary<PodInterface> =>
       six: fc.boolean(),
       mtuBytes: anyMtu,
       bridgeMtuBytes: anyMtu,
-      mac: fc.option(fc.constant(`02:aa:00:00:00:0${n}`), { nil: undefined }),
+      mac: fc.option(fc.constant(`02:aa:00:00:00:0${own}`), { nil: undefined }),
       alias: fc.option(fc.constantFrom('uplink', 'blue'), { nil: undefined }),
       route: fc.option(fc.integer({ min: 1, max: 3 }), { nil: undefined }),
       direct: fc.boolean(),
@@ -75,11 +76,9 @@ const anyWish = (n: number): fc.Arbitrary<PodInterface> =>
           home: 'node',
           mtuBytes: bridgeMtuBytes,
         },
-        // The interface's number in the address: two interfaces of a pod never have the same one.
         addresses: hosts
-          .map((host) => `192.168.${net}.${host - (host % 5) + n}/24`)
-          .filter((a, i, all) => all.indexOf(a) === i)
-          .concat(six ? [`fd00:${net}::a${n}${hosts.length}/64`] : []),
+          .map((host) => `192.168.${net}.${host + own}/24`)
+          .concat(six ? [`fd00:${net}::a${own}${hosts.length}/64`] : []),
         mtuBytes,
         macAddress: mac,
         alias,
@@ -87,35 +86,48 @@ const anyWish = (n: number): fc.Arbitrary<PodInterface> =>
           // A gateway is within reach only of who has an address in its range.
           ...(route === undefined || hosts.length === 0
             ? []
-            : [{ to: `10.${n}.${route}.0/24`, via: `192.168.${net}.1` }]),
-          ...(direct ? [{ to: `10.1${n}.0.0/16` }] : []),
-          ...(direct && six ? [{ to: `fd00:20${n}::/64`, via: `fd00:${net}::1` }] : []),
+            : [{ to: `10.${own}.${route}.0/24`, via: `192.168.${net}.1` }]),
+          ...(direct ? [{ to: `10.1${own}.0.0/16` }] : []),
+          ...(direct && six ? [{ to: `fd00:20${own}::/64`, via: `fd00:${net}::1` }] : []),
         ],
       });
     });
 
 /** Up to three interfaces with distinct keys. */
 export const anyWishes: fc.Arbitrary<PodInterface[]> = fc
-  .subarray([0, 1, 2])
-  .chain((numbers) => fc.tuple(...numbers.map(anyWish)))
+  .tuple(fc.subarray([0, 1, 2]), fc.shuffledSubarray([0, 1, 2], { minLength: 3 }))
+  .chain(([numbers, own]) => fc.tuple(...numbers.map((n, i) => anyWish(n, own[i]!))))
   .map((wishes) => {
     // One bridge has one setting in one PodNetwork: composing sees to that.
     const bridges = new Map(wishes.map(({ bridge }) => [bridge?.name, bridge]));
     return wishes.map((entry) => Object.assign(entry, { bridge: bridges.get(entry.bridge?.name) }));
   });
 
+/** What a pod has, and what it is to have then: something else, some of it moved to another interface, or the same handed round. */
+export const anyChange: fc.Arbitrary<[PodInterface[], PodInterface[]]> = fc
+  .tuple(anyWishes, anyWishes, fc.option(fc.shuffledSubarray([0, 1, 2], { minLength: 3 })))
+  .map(([first, other, order]) => {
+    const givers = order?.flatMap((i) => first[i] ?? []);
+    const round = givers?.map((giver, i) => {
+      const { key, namePrefix } = first[i]!;
+      return Object.assign({ ...giver }, { key, namePrefix });
+    });
+    return [first, round ?? other];
+  });
+
 export const rpFilter = 'net.ipv4.conf.rp_filter';
 
 /** Changes of a link that is not ours: of one that is there, of another, or of one that is not. */
-export const anyPrimary: fc.Arbitrary<PodNetworkSpec['primary']> = fc.option(
+const anyPrimary: fc.Arbitrary<PodNetworkSpec['primary']> = fc.option(
   fc
     .record({
       interfaceName: fc.constantFrom('eth0', 'eth0', 'net1', 'none'),
       mtuBytes: fc.constantFrom(undefined, 1300, 1400),
       txQueueLength: fc.constantFrom(undefined, 500),
       sysctls: fc.constantFrom(undefined, { [rpFilter]: '2' }),
+      // The first is one that an interface may have, and lose to it.
       routes: fc.subarray([
-        { to: '10.200.0.0/16' },
+        { to: '10.10.0.0/16' },
         { to: '10.201.0.0/16', via: '10.128.2.1' },
         { to: 'fd00:300::/64' },
       ]),
@@ -123,6 +135,15 @@ export const anyPrimary: fc.Arbitrary<PodNetworkSpec['primary']> = fc.option(
     .map((primary) => Object.assign(primary, { sources: [] })),
   { nil: undefined },
 );
+
+/** Both. Composing sees to it that a pod has a route once. */
+export const anyPod: fc.Arbitrary<[PodInterface[], PodNetworkSpec['primary']]> = fc
+  .tuple(anyWishes, anyPrimary)
+  .map(([wishes, primary]) => {
+    const places = new Set(wishes.flatMap(({ routes }) => routes.map(({ to }) => to)));
+    const routes = primary?.routes?.filter(({ to }) => !places.has(to)) ?? [];
+    return [wishes, primary && { ...primary, routes }];
+  });
 
 /** What others have on the node and in the pod: links, bridges and ports of any name, also of ours, their addresses, routes, filters and entries. */
 export const anyForeign: fc.Arbitrary<Observed> = fc

@@ -1,7 +1,7 @@
 /** For tests: what is not ours, and whether a plan touches it, asked of each step in the world that the steps before it have made. */
 import type { PrimaryLinkRecord } from '@podloom/api';
 import { isOurTable, isOurs, linkGroup, routeProtocol } from './mark.ts';
-import type { Observed, ObservedNamespace } from './observed.ts';
+import type { Observed, ObservedLink, ObservedNamespace } from './observed.ts';
 import { recordedLink } from './primary.ts';
 import { simulate } from './simulate.ts';
 import type { Step } from './step.ts';
@@ -67,9 +67,18 @@ function judge(step: Step, world: Observed, record: PrimaryLinkRecord | undefine
         ...unless(ports.every(isOurs), 'bridge with a port of another'),
       ];
     }
+    case 'addFdb': {
+      const port = here?.links.find(({ name }) => name === step.link);
+      const holders = here?.fdb.filter(({ link, mac, pinned }) => pinned && mac === step.mac && link !== port?.index);
+      const isRival = ({ index, master }: ObservedLink): boolean =>
+        master === port?.master && holders?.some(({ link }) => link === index) === true;
+      return [
+        ...unless(isOwn(step.link), 'link of another'),
+        ...unless(here?.links.some(isRival) !== true, 'MAC that another port has'),
+      ];
+    }
     case 'addAddress':
     case 'removeAddress':
-    case 'addFdb':
     case 'removeFdb':
     case 'setPortFilter':
     case 'setPortFlags':
@@ -92,7 +101,8 @@ export function foreignPart(namespace: ObservedNamespace | undefined, asked?: st
     routes: namespace.routes.filter((route) => route.protocol !== routeProtocol),
     rules: namespace.rules.filter((rule) => rule.protocol !== routeProtocol),
     filters: namespace.filters.filter((filter) => indices.has(filter.link)),
-    fdb: namespace.fdb.filter((entry) => indices.has(entry.link)),
+    // What a bridge has learned moves to whoever sends next.
+    fdb: namespace.fdb.filter((entry) => indices.has(entry.link) && entry.pinned),
     sysctls: namespace.sysctls
       .flatMap(({ link, name, value }) => (names.has(link) && link !== asked ? `${link} ${name} ${value}` : []))
       .toSorted(),

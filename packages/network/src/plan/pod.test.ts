@@ -1,10 +1,11 @@
-import type { PodInterface, PodNetworkSpec, PrimaryLinkRecord } from '@podloom/api';
+import type { PodInterface, PodInterfaceStatus, PodNetworkSpec, PrimaryLinkRecord } from '@podloom/api';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
+  anyChange,
   anyForeign,
   anyMeddling,
-  anyPrimary,
+  anyPod,
   anyWishes,
   desire,
   link,
@@ -16,11 +17,12 @@ import {
 import type { DesiredPod } from './desired.ts';
 import { fingerprint } from './fingerprint.ts';
 import { isOurs, linkGroup, podMark } from './mark.ts';
-import type { Observed } from './observed.ts';
+import { emptyNamespace, type Observed } from './observed.ts';
 import { foreignPart, trespasses } from './ownership.ts';
 import { planPod } from './pod.ts';
 import { simulate } from './simulate.ts';
 import type { Step } from './step.ts';
+import { standTogether } from './together.ts';
 import { isLinkLocal, linkLocalAddress } from './world.ts';
 
 const brief = (steps: readonly Step[]): string[] =>
@@ -91,12 +93,12 @@ describe('planPod', () => {
     });
     const { steps } = planPod(desire([changed], running), running);
     expect(brief(steps)).toEqual([
+      'removeFdb hpc02841804',
+      'removeRoute pc02841804',
       'addFdb hpc02841804',
       'setLink pc02841804',
-      'removeFdb hpc02841804',
       'setLink hpc02841804',
       'setLink pc02841804',
-      'removeRoute pc02841804',
       'addAddress pc02841804',
       'removeAddress pc02841804',
       'removeAddress pc02841804',
@@ -355,6 +357,126 @@ describe('planPod', () => {
   });
 });
 
+const isFailed = ({ state }: PodInterfaceStatus): boolean => state === 'Failed';
+
+/** Interfaces of one bridge, each with its own address, MAC and routes where they are named. */
+const several = (...more: Partial<PodInterface>[]): PodInterface[] =>
+  more.map((one, i) => wish({ key: `podconfig/a/pc${i}`, namePrefix: `pc${i}`, ...one }));
+const at = (...hosts: number[]): PodInterface[] =>
+  several(...hosts.map((host) => ({ addresses: [`192.168.100.${host}/24`] })));
+const to = (...destinations: (string | undefined)[]): PodInterface[] =>
+  at(...destinations.map((_, i) => i + 2)).map((one, i) =>
+    Object.assign(one, { routes: destinations.slice(i, i + 1).flatMap((text) => (text ? { to: text } : [])) }),
+  );
+const macs = (...last: number[]): PodInterface[] =>
+  at(...last.map((_, i) => i + 2)).map((one, i) => Object.assign(one, { macAddress: `02:00:00:00:00:0${last[i]}` }));
+const elsewhere = { ...wish().bridge!, name: 'pcbr1', device: 'pcbr1' };
+const inPod = ({ pod }: Observed): string => fingerprint({ node: emptyNamespace, pod });
+
+describe('what one interface of a pod has and another is to have', () => {
+  it.each<[string, readonly PodInterface[], readonly PodInterface[]]>([
+    ['two addresses that are swapped', at(2, 3), at(3, 2)],
+    ['three that go round', at(2, 3, 4), at(3, 4, 2)],
+    ['one whose owner takes a new one', at(2, 3), at(7, 2)],
+    ['one whose owner, later in the list, takes a new one', at(2, 3), at(3, 7)],
+    ['MACs that are swapped', macs(1, 2), macs(2, 1)],
+    [
+      'the MAC of one that goes to another bridge',
+      at(2, 3),
+      several({ addresses: [], bridge: elsewhere }, { addresses: ['192.168.100.2/24'] }),
+    ],
+    ['the address of one that goes away', at(2, 3), at(3)],
+    ['a route', to('10.9.0.0/16', undefined), to(undefined, '10.9.0.0/16')],
+    ['a route, the other way', to(undefined, '10.9.0.0/16'), to('10.9.0.0/16', undefined)],
+    ['routes that are swapped', to('10.9.0.0/16', 'fd00:9::/64'), to('fd00:9::/64', '10.9.0.0/16')],
+  ])('is handed on in one plan: %s', (_, first, second) => {
+    const before = seen();
+    const running = settle(desire(first, before), before);
+    const plan = planPod(desire(second, running), running);
+    expect(plan.interfaces.filter(isFailed)).toEqual([]);
+    expect(trespasses(plan.steps, running)).toEqual([]);
+    const after = simulate(plan.steps, running);
+    const fresh = settle(desire(second, before), before);
+    expect(planPod(desire(second, after), after)).toMatchObject({
+      steps: [],
+      interfaces: second.map(() => ({ state: 'Attached' })),
+    });
+    expect(inPod(after)).toBe(inPod(fresh));
+    for (let done = 0; done < plan.steps.length; done += 1) {
+      const crashed = simulate(plan.steps.slice(0, done), running);
+      expect(fingerprint(settle(desire(second, crashed), crashed))).toBe(fingerprint(after));
+      // Or the wish is taken back.
+      expect(inPod(settle(desire(first, crashed), crashed))).toBe(inPod(running));
+    }
+  });
+
+  it('leaves first, whoever has it, and comes then', () => {
+    const before = seen();
+    const running = settle(desire(at(2, 3), before), before);
+    const { steps } = planPod(desire(at(3, 2), running), running);
+    expect(brief(steps.filter(({ in: place }) => place === 'node'))).toEqual([
+      'removeFdb hpc02841804',
+      'removeFdb hpc12841804',
+      'addFdb hpc02841804',
+      'addFdb hpc12841804',
+      'setPortFilter hpc02841804',
+      'setPortFilter hpc12841804',
+    ]);
+  });
+
+  it('is no longer to be had where its owner cannot have what it asks for, and so keeps it', () => {
+    const theirs = { to: '10.9.0.0/16', type: 'unicast', table: 254, metric: 0, protocol: 3, link: 2 } as const;
+    const before = seen({}, { routes: [theirs] });
+    const running = settle(desire(at(2, 3, 4), before), before);
+    const [first, second, third] = at(7, 2, 8);
+    const wanted = [Object.assign(first!, { routes: [{ to: theirs.to }] }), second!, third!];
+    const plan = planPod(desire(wanted, running), running);
+    expect(plan.interfaces).toMatchObject([
+      { state: 'Failed', reason: 'RouteTaken' },
+      { state: 'Failed', reason: 'MacTaken' },
+      { state: 'Pending' },
+    ]);
+    expect(new Set(plan.steps.map(({ key }) => key))).toEqual(new Set([third!.key]));
+    const after = simulate(plan.steps, running);
+    expect(planPod(desire(wanted, after), after).steps).toEqual([]);
+  });
+
+  it('is not to be had where another pod has it, and nothing else is given up for it', () => {
+    const before = seen();
+    const theirs = { ...desire(at(4), before), spec: { podUid: 'other', interfaces: at(4) } };
+    const { node } = settle({ ...theirs, names: new Map([[at(4)[0]!.key, { pod: 'x', node: 'hx' }]]) }, before);
+    const running = settle(desire(at(2, 3), { ...before, node }), { ...before, node });
+    const plan = planPod(desire(at(3, 4), running), running);
+    expect(plan).toMatchObject({
+      steps: [],
+      interfaces: [
+        { state: 'Failed', reason: 'MacTaken' },
+        { state: 'Failed', reason: 'MacTaken' },
+      ],
+    });
+  });
+
+  it('may be of the primary link, or come to it', () => {
+    const before = seen();
+    const sources = [{ apiVersion: 'podnetwork.opdev.io/v1alpha1', kind: 'PrimaryNetwork', name: 'p' }];
+    const primary = { interfaceName: 'eth0', routes: [{ to: '10.9.0.0/16' }], sources };
+    const primaryRecord = { interfaceName: 'eth0' };
+    const [onLink, onPrimary] = [to('10.9.0.0/16'), to(undefined)];
+    let world = settle(desire(onPrimary, before, { primary, primaryRecord }), before);
+    for (const desired of [
+      desire(onLink, world, { primaryRecord }),
+      desire(onPrimary, world, { primary, primaryRecord }),
+    ]) {
+      const plan = planPod(desired, world);
+      expect(plan.interfaces.filter(isFailed)).toEqual([]);
+      expect(plan.primary?.reason).toBeUndefined();
+      world = simulate(plan.steps, world);
+      expect(world.pod?.routes).toHaveLength(1);
+      expect(planPod(desired, world).steps).toEqual([]);
+    }
+  });
+});
+
 interface Served {
   readonly world: Observed;
   readonly record?: PrimaryLinkRecord | undefined;
@@ -401,7 +523,7 @@ describe('any plan of a pod', () => {
   it('gives every interface that can be had exactly what it asked for', () => {
     let had = 0;
     fc.assert(
-      fc.property(anyWishes, anyWishes, anyForeign, (first, second, before) => {
+      fc.property(anyChange, anyForeign, ([first, second], before) => {
         const between = settle(desire(first, before), before);
         const after = settle(desire(second, between), between);
         const statuses = planPod(desire(second, after), after).interfaces;
@@ -430,9 +552,28 @@ describe('any plan of a pod', () => {
     expect(had).toBeGreaterThan(20);
   });
 
+  it('gives what can be had at once also to who has had something else, though it swaps or moves what there is', () => {
+    let handedOn = 0;
+    fc.assert(
+      fc.property(anyChange, anyForeign, ([first, second], before) => {
+        fc.pre(!planPod(desire(second, before), before).interfaces.some(isFailed));
+        const between = settle(desire(first, before), before);
+        const plan = planPod(desire(second, between), between);
+        expect(plan.interfaces.filter(isFailed)).toEqual([]);
+        expect(trespasses(plan.steps, between)).toEqual([]);
+        const after = simulate(plan.steps, between);
+        expect(planPod(desire(second, after), after).steps).toEqual([]);
+        const alliesOf = standTogether(plan.steps, ({ key }) => key);
+        if (second.some(({ key }) => alliesOf(key).size > 1)) handedOn += 1;
+      }),
+      { numRuns: 300 },
+    );
+    expect(handedOn).toBeGreaterThan(5);
+  });
+
   it('leaves nothing to do once it was carried out', () => {
     fc.assert(
-      fc.property(anyWishes, anyWishes, anyForeign, (first, second, before) => {
+      fc.property(anyChange, anyForeign, ([first, second], before) => {
         const between = settle(desire(first, before), before);
         const after = settle(desire(second, between), between);
         expect(planPod(desire(second, after), after).steps).toEqual([]);
@@ -442,7 +583,7 @@ describe('any plan of a pod', () => {
 
   it('leaves everything that is not ours as it was', () => {
     fc.assert(
-      fc.property(anyWishes, anyWishes, anyForeign, (first, second, before) => {
+      fc.property(anyChange, anyForeign, ([first, second], before) => {
         const between = settle(desire(first, before), before);
         const after = settle(desire(second, between), between);
         expect(foreignPart(after.node)).toEqual(foreignPart(before.node));
@@ -452,10 +593,9 @@ describe('any plan of a pod', () => {
   });
 
   it('takes steps only on what is ours or recorded, whatever others do to it, and gives back what a primary link had', () => {
-    const anyWorld = fc.tuple(anyWishes, anyPrimary);
     let steps = 0;
     fc.assert(
-      fc.property(anyWorld, anyWorld, anyForeign, anyMeddling, (first, second, before, meddling) => {
+      fc.property(anyPod, anyPod, anyForeign, anyMeddling, (first, second, before, meddling) => {
         const between = serve({ world: before }, ...first);
         const meddled = { ...between, world: meddle(between.world, meddling) };
         const after = serve(meddled, ...second);
@@ -475,7 +615,7 @@ describe('any plan of a pod', () => {
 
   it('ends the same when it was cut short after any step and planned anew', () => {
     fc.assert(
-      fc.property(anyWishes, anyWishes, anyForeign, fc.nat(), (first, second, before, cut) => {
+      fc.property(anyChange, anyForeign, fc.nat(), ([first, second], before, cut) => {
         const between = settle(desire(first, before), before);
         const { steps } = planPod(desire(second, between), between);
         const straight = simulate(steps, between);

@@ -1,15 +1,19 @@
-/** The plan of one pod: bridges first, then removals, then each interface, then the primary link. */
+/**
+ * The plan of one pod: first what leaves, whichever interface it leaves, then bridges, then what comes to each interface and the primary link, and last what
+ * cannot be taken back. So what goes is not in the way of what comes, also where two interfaces swap what they have.
+ */
 import type { PodInterface, PodInterfaceStatus } from '@podloom/api';
 import { bridgeProblem, movesPorts, mtuAgain, planBridge, tablesFor } from './bridge.ts';
 import type { DesiredBridge, DesiredPod, LinkNames, PodPlan } from './desired.ts';
 import { type Ends, findEnds } from './ends.ts';
+import { type Leaving, withoutLeaving } from './leaving.ts';
 import { isOurs, podMark, podOfMark } from './mark.ts';
 import type { Observed, ObservedLink, ObservedNamespace } from './observed.ts';
-import { planPrimary } from './primary.ts';
+import { type PrimaryResult, planPrimary } from './primary.ts';
 import type { Problem } from './problem.ts';
 import type { Step } from './step.ts';
 import { routeTaken } from './routes.ts';
-import { type VethWish, macHolder, planVeth, vethFacts, vethRoutes } from './veth.ts';
+import { type VethWish, macHolder, planVeth, vethFacts, vethLeaving, vethRoutes } from './veth.ts';
 import { canonicalAddress, linkNamed, linksOfPod } from './world.ts';
 
 /** Where the names say nothing of an interface it would be our own mistake; the interface fails by itself, not the pod. */
@@ -19,27 +23,26 @@ export function planPod(desired: DesiredPod, observed: Observed): PodPlan {
   const { spec } = desired;
   const ends = keptEnds(desired, observed);
   const removed = removals(desired, observed, new Set([...ends.values()].flatMap(({ node, pod }) => [node, pod])));
-  // What goes first is not in the way of what comes after.
   const rest = without(observed, removed);
-  // MTUs by bridge, as each interface tells the next.
+  const { asked, primary } = considerAll(desired, rest, ends);
   const smallest = new Map<string, number>();
-  const interfaces = spec.interfaces.map((wanted) =>
-    considerInterface(wanted, desired, rest, { ends: ends.get(wanted.key), smallest }),
-  );
+  const interfaces = asked.map((one) => planInterface(one, smallest));
 
-  const bridges = new Map(interfaces.flatMap(({ wish }) => (wish ? [[wish.bridge.device, wish.bridge] as const] : [])));
+  const bridges = new Map(asked.flatMap(({ wish }) => (wish ? [[wish.bridge.device, wish.bridge] as const] : [])));
   const tables = tablesFor([...bridges.keys()], rest.node.rules);
-  const primary = planPrimary({ wanted: spec.primary, record: desired.primaryRecord, pod: rest.pod });
   const moved = removed.length > 0 || interfaces.some(({ steps }) => steps.some(movesPorts));
   return {
     steps: [
       ...removed.map(({ step }) => step),
+      ...interfaces.flatMap(({ leaving }) => leaving),
+      ...(primary?.leaving.steps ?? []),
       ...[...bridges].flatMap(([device, bridge]) =>
         planBridge(bridge, rest.node, { table: tables.get(device)!, exact: false }),
       ),
       ...interfaces.flatMap(({ steps }) => steps),
-      ...(moved ? [...bridges.values()].flatMap(mtuAgain) : []),
       ...(primary?.steps ?? []),
+      ...interfaces.flatMap(({ last }) => last),
+      ...(moved ? [...bridges.values()].flatMap(mtuAgain) : []),
     ],
     interfaces: [...interfaces.map(({ status }) => status), ...removingStatuses(removed, spec.interfaces)],
     primary: primary?.plan,
@@ -61,24 +64,44 @@ function keptEnds({ spec, names }: DesiredPod, observed: Observed): Map<string, 
   return kept;
 }
 
-interface Considered {
-  readonly steps: readonly Step[];
-  readonly status: PodInterfaceStatus;
-  /** Absent where there is a problem. */
+/** An interface that can be had as far as is known: with its wish and what it gives up for it; or else with its problem. */
+interface Asked {
+  readonly wanted: PodInterface;
+  readonly names: LinkNames;
   readonly wish?: VethWish;
+  readonly leaving?: Leaving;
+  readonly problem?: Problem;
 }
 
-function considerInterface(
+/**
+ * Each interface, and the primary link, in the world that the others leave. Who cannot have what it asks for keeps what it has, which may be what another
+ * counts on: all are looked at again, until those who are left can go on.
+ */
+function considerAll(
+  desired: DesiredPod,
+  observed: Observed,
+  ends: ReadonlyMap<string, Ends>,
+): { readonly asked: readonly Asked[]; readonly primary: PrimaryResult | undefined } {
+  const { spec, primaryRecord: record } = desired;
+  let asked = spec.interfaces.map((wanted) => ask(wanted, desired, observed, ends.get(wanted.key)));
+  for (;;) {
+    const leaving = asked.flatMap((one) => one.leaving ?? []);
+    const primary = planPrimary({ wanted: spec.primary, record, pod: withoutLeaving(observed, leaving).pod });
+    const left = withoutLeaving(observed, primary ? [...leaving, primary.leaving] : leaving);
+    const before = asked;
+    asked = before.map((one) => askIn(left, one));
+    if (asked.every(({ problem }, i) => problem === before[i]?.problem)) return { asked, primary };
+  }
+}
+
+function ask(
   wanted: PodInterface,
   { namespace, spec, names: allNames }: DesiredPod,
-  observed: Observed,
-  { ends = {}, smallest }: { readonly ends?: Ends | undefined; readonly smallest: Map<string, number> },
-): Considered {
+  { node, pod }: Observed,
+  ends: Ends = {},
+): Asked {
   const names = allNames.get(wanted.key) ?? noNames;
-  const failed = ({ reason, message }: Problem, state: 'Failed' | 'Pending' = 'Failed'): Considered => ({
-    steps: [],
-    status: { key: wanted.key, name: names.pod, hostName: names.node, state, reason, message },
-  });
+  const failed = (problem: Problem): Asked => ({ wanted, names, problem });
   if (wanted.linkType !== 'veth') {
     const message = `Links of type ${wanted.linkType} are not offered yet; veth is`;
     return failed({ reason: 'UnsupportedLinkType', message });
@@ -88,32 +111,55 @@ function considerInterface(
       reason: 'BridgeMissing',
       message: 'A veth needs a bridge: name one in bridge (master in a PodConfig or PodNetworkConfig)',
     });
-  if (!observed.pod) return failed({ reason: 'PodNotRunning', message: 'The pod has no namespace yet' }, 'Pending');
+  if (!pod) return failed({ reason: 'PodNotRunning', message: 'The pod has no namespace yet' });
 
   const bridge: DesiredBridge = { ...wanted.bridge, namespace };
   const mark = podMark(spec.podUid, wanted.key);
   const facts = vethFacts({ interface: wanted, bridge, mark });
-  const { node, pod } = observed;
+  const wish: VethWish = { interface: wanted, bridge, names, mark, node, pod, ends, facts };
+  return { wanted, names, wish, leaving: vethLeaving(wish) };
+}
+
+function askIn({ node, pod }: Observed, { wish: known, leaving, ...one }: Asked): Asked {
+  if (!known || !leaving) return one;
+  const wish = { ...known, node, pod: pod ?? known.pod };
+  const problem = bridgeProblem(wish.bridge, node) ?? nameProblem(wish) ?? macProblem(wish) ?? routeProblem(wish);
+  return problem ? { ...one, problem } : { ...one, wish, leaving };
+}
+
+interface Considered {
+  readonly leaving: readonly Step[];
+  readonly steps: readonly Step[];
+  readonly last: readonly Step[];
+  readonly status: PodInterfaceStatus;
+}
+
+/** `smallest` has MTUs by bridge, as each interface tells the next. */
+function planInterface(
+  { wanted: { key, addresses }, names, wish, leaving, problem }: Asked,
+  smallest: Map<string, number>,
+): Considered {
+  const named = { key, name: names.pod, hostName: names.node };
+  if (!wish || !leaving) {
+    const state = problem?.reason === 'PodNotRunning' ? 'Pending' : 'Failed';
+    return { leaving: [], steps: [], last: [], status: { ...named, state, ...problem } };
+  }
+  const { bridge, facts } = wish;
   const smallestBefore = smallest.get(bridge.device) ?? Infinity;
-  const wish: VethWish = { interface: wanted, bridge, names, mark, node, pod, ends, facts, smallestBefore };
-
-  const problem = bridgeProblem(bridge, node) ?? nameProblem(wish) ?? macProblem(wish) ?? routeProblem(wish);
-  if (problem) return failed(problem);
-
-  const steps = planVeth(wish);
   smallest.set(bridge.device, Math.min(smallestBefore, facts.mtuBytes));
+  const { steps, last } = planVeth(wish, smallestBefore);
+  const isDone = leaving.steps.length + steps.length + last.length === 0;
   return {
-    wish,
+    leaving: leaving.steps,
     steps,
+    last,
     status: {
-      key: wanted.key,
-      name: names.pod,
-      hostName: names.node,
+      ...named,
       macAddress: facts.podMac,
       mtuBytes: facts.mtuBytes,
-      addresses: wanted.addresses.map(canonicalAddress),
+      addresses: addresses.map(canonicalAddress),
       bridgeDevice: bridge.device,
-      state: steps.length === 0 ? 'Attached' : 'Pending',
+      state: isDone ? 'Attached' : 'Pending',
     },
   };
 }

@@ -4,6 +4,7 @@
  */
 import type { PodNetworkSpec, PrimaryLinkRecord, PrimaryLinkState } from '@podloom/api';
 import type { PrimaryPlan } from './desired.ts';
+import { type Leaving, nothingLeaves } from './leaving.ts';
 import { isOurs } from './mark.ts';
 import type { ObservedLink, ObservedNamespace } from './observed.ts';
 import { planRoutes, podRoute, routeTaken } from './routes.ts';
@@ -22,6 +23,8 @@ export interface PrimaryWish {
 }
 
 export interface PrimaryResult {
+  readonly leaving: Leaving;
+  /** After what leaves. */
   readonly steps: readonly Step[];
   readonly plan: PrimaryPlan;
   readonly recordFirst: boolean;
@@ -42,7 +45,7 @@ export function planPrimary({ wanted, record: known, pod }: PrimaryWish): Primar
   if (!pod) {
     const why = { reason: 'PodNotRunning', message: 'The pod has no namespace yet' };
     if (!wanted && !kept) return undefined;
-    return { steps: [], recordFirst: false, plan: { record: kept, state: 'Pending', ...why } };
+    return { leaving: nothingLeaves, steps: [], recordFirst: false, plan: { record: kept, state: 'Pending', ...why } };
   }
 
   const isRecorded = wanted?.interfaceName === old;
@@ -50,11 +53,12 @@ export function planPrimary({ wanted, record: known, pod }: PrimaryWish): Primar
     // A link that is gone took with it what could be restored.
     const link = linkNamed(pod, old);
     const restoring = link && planLink(link, { before: record?.before, isRecorded: true }, pod);
-    if (restoring && restoring.steps.length > 0) return restoring;
+    if (restoring && restoring.leaving.steps.length + restoring.steps.length > 0) return restoring;
     if (!wanted) return undefined;
   }
 
   const failed = (reason: string, message: string): PrimaryResult => ({
+    leaving: nothingLeaves,
     steps: [],
     recordFirst: false,
     plan: { record: isRecorded ? kept : undefined, state: 'Failed', reason, message },
@@ -106,18 +110,20 @@ function planLink(link: ObservedLink, { wanted, before, isRecorded }: LinkWish, 
   const kept = [...recorded].filter(([field]) => wishes.has(field) || differing.size > 0);
   const record = new Map([...kept, ...unrecorded.map((field) => [field, current.get(field)!] as const)]);
 
-  const changes = [...settingSteps(name, differing, current), ...routes.steps];
-  const recordFirst = unrecorded.some((field) => differing.has(field)) || (!isRecorded && changes.length > 0);
+  const changes = [...settingSteps(name, differing, current), ...routes.additions([])];
+  const count = routes.leaving.steps.length + changes.length;
+  const recordFirst = unrecorded.some((field) => differing.has(field)) || (!isRecorded && count > 0);
   const [taken] = routes.taken;
-  const steps = recordFirst || taken ? [] : changes;
   return {
-    steps,
+    // A route of ours needs no record, only the link does.
+    leaving: isRecorded && !taken ? routes.leaving : nothingLeaves,
+    steps: recordFirst || taken ? [] : changes,
     recordFirst: recordFirst && !taken,
     plan: {
       record: recordOf(name, record.size === 0 ? undefined : nested(record)),
       ...(wishes.size === 0 ? {} : { applied: nested(wishes) }),
       ...(taken === undefined
-        ? { state: changes.length === 0 ? 'Attached' : 'Pending' }
+        ? { state: count === 0 ? 'Attached' : 'Pending' }
         : { state: 'Failed', ...routeTaken(taken) }),
     },
   };

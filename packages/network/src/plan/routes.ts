@@ -1,6 +1,7 @@
 /** Routes over a link: only those with our protocol number are ours; a route of someone else with the same destination and metric wins. */
 import { type PodInterface, formatIp, parseIp } from '@podloom/api';
 import { routeProtocol } from './mark.ts';
+import type { Leaving } from './leaving.ts';
 import type { ObservedNamespace, ObservedRoute, Route, Where } from './observed.ts';
 import type { Problem } from './problem.ts';
 import type { Step } from './step.ts';
@@ -9,7 +10,7 @@ import { rangeOf } from './world.ts';
 const mainTable = 254;
 
 /** Destination, table and metric: what the kernel takes for the same route. */
-const placeOf = ({ to, table, metric }: Route): string => `${to} ${table} ${metric}`;
+export const placeOf = ({ to, table, metric }: Route): string => `${to} ${table} ${metric}`;
 const identityOf = (route: Route): string => `${placeOf(route)} ${route.type} ${route.via ?? ''}`;
 
 /** A route of a PodNetwork with what the kernel fills in. */
@@ -45,11 +46,9 @@ export interface RouteWish {
 
 export interface RoutePlan {
   /** Before the addresses change: taken back, they need those that were there. */
-  readonly removals: readonly Step[];
+  readonly leaving: Leaving;
   /** After the addresses, together with those that were lost meanwhile. */
   readonly additions: (lost: readonly Route[]) => Step[];
-  /** Both, where addresses stay as they are. */
-  readonly steps: readonly Step[];
   /** Ours that are there and stay. */
   readonly kept: readonly Route[];
   /** Wanted, but someone else has a route there. */
@@ -62,7 +61,7 @@ export const routeTaken = ({ to, metric }: Route): Problem => ({
 });
 
 /** A gateway may be known only by another route. */
-const directFirst = (routes: readonly Route[]): Route[] => [
+const directFirst = <R extends Route>(routes: readonly R[]): R[] => [
   ...routes.filter(({ via }) => via === undefined),
   ...routes.filter(({ via }) => via !== undefined),
 ];
@@ -70,7 +69,7 @@ const directFirst = (routes: readonly Route[]): Route[] => [
 export function planRoutes({ wanted, namespace, index, ...at }: RouteWish): RoutePlan {
   const isMine = (route: ObservedRoute): boolean =>
     route.protocol === routeProtocol && index !== undefined && route.link === index;
-  const mine = directFirst(namespace.routes.filter(isMine).map(plainRoute));
+  const mine = directFirst(namespace.routes.filter(isMine));
   const foreign = new Set(namespace.routes.filter((route) => !isMine(route)).map(placeOf));
   const taken = wanted.filter((route) => foreign.has(placeOf(route)));
   const possible = new Map(
@@ -80,14 +79,12 @@ export function planRoutes({ wanted, namespace, index, ...at }: RouteWish): Rout
   );
   const stays = (route: Route): boolean => route.table !== mainTable || possible.has(identityOf(route));
   const change = (verb: 'addRoute' | 'removeRoute', route: Route): Step => ({ do: verb, ...at, route });
-  const kept = mine.filter(stays);
-  const removals = mine
-    .filter((route) => !stays(route))
-    .toReversed()
-    .map((route) => change('removeRoute', route));
+  const kept = mine.filter(stays).map(plainRoute);
+  const entries = mine.filter((route) => !stays(route)).toReversed();
+  const leaving = { entries, steps: entries.map((route) => change('removeRoute', plainRoute(route))) };
   const additions = (lost: readonly Route[]): Step[] => {
     const there = new Set(kept.filter((route) => !lost.includes(route)).map(identityOf));
     return [...possible].filter(([identity]) => !there.has(identity)).map(([, route]) => change('addRoute', route));
   };
-  return { taken, kept, removals, additions, steps: [...removals, ...additions([])] };
+  return { taken, kept, leaving, additions };
 }

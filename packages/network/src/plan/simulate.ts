@@ -1,13 +1,13 @@
 /**
  * A kernel made of plain data, for tests and for showing what a plan would leave behind. It keeps the habits that plans must cope with:
- * a veth's ends die together, a port that moves loses flags and entries, a bridge that was given no MTU takes the smallest of its ports, the first
- * address of a subnet takes the others along and the last IPv4 one all IPv4 routes, a link's routes go with it, a link that comes up makes its
- * fe80:: address and keeps it. Steps that the real kernel refuses throw, so that a plan in the wrong order fails its test.
+ * a veth's ends die together, a port that moves loses flags and entries, a MAC that comes to a port leaves the bridge's other ports, a bridge that was given
+ * no MTU takes the smallest of its ports, the first address of a subnet takes the others along and the last IPv4 one all IPv4 routes, a link's routes go with
+ * it, a link that comes up makes its fe80:: address and keeps it. Steps that the real kernel refuses throw, so that a plan in the wrong order fails its test.
  */
 import { Bug, cidrContains } from '@podloom/api';
 import { programDigest } from './filter/assembler.ts';
 import { isOurs } from './mark.ts';
-import type { Observed, ObservedLink, ObservedNamespace, Where } from './observed.ts';
+import type { Observed, ObservedFdb, ObservedLink, ObservedNamespace, Where } from './observed.ts';
 import type { CreateVeth, Step } from './step.ts';
 import { linkLocalAddress, rangeOf } from './world.ts';
 
@@ -109,7 +109,10 @@ function applyStep(step: Step, world: World): void {
     case 'removeFdb': {
       const link = find(world, step, step.link);
       if (link.master === undefined) refuse(step, 'not a port');
-      here.fdb = here.fdb.filter((entry) => entry.link !== link.index || entry.mac !== step.mac);
+      const ports = new Set(here.links.flatMap((port) => (port.master === link.master ? port.index : [])));
+      const goes = (entry: ObservedFdb): boolean =>
+        entry.mac === step.mac && (step.do === 'addFdb' ? ports.has(entry.link) : entry.link === link.index);
+      here.fdb = here.fdb.filter((entry) => !goes(entry));
       if (step.do === 'addFdb') here.fdb.push({ link: link.index, mac: step.mac, pinned: true });
       return;
     }
@@ -142,15 +145,18 @@ function applyStep(step: Step, world: World): void {
       here.routes.push({ ...step.route, link: link?.index });
       return;
     }
-    case 'removeRoute':
+    case 'removeRoute': {
+      const index = step.link === undefined ? undefined : find(world, step, step.link).index;
       here.routes = here.routes.filter(
-        ({ to, table, metric, protocol }) =>
+        ({ link, to, table, metric, protocol }) =>
+          link !== index ||
           to !== step.route.to ||
           table !== step.route.table ||
           metric !== step.route.metric ||
           protocol !== step.route.protocol,
       );
       return;
+    }
     case 'addRule':
       here.rules.push(step.rule);
       return;

@@ -32,7 +32,7 @@ export function undoOf(step: Step): readonly Step[] {
       return [{ ...step, do: 'addFdb' }];
     case 'setSysctl':
       return step.was === undefined ? [] : [{ ...step, value: step.was, was: step.value }];
-    // What was there is not known: a program that is replaced is the last of its plan.
+    // What was there is not known: a program is replaced after all that may be refused.
     case 'setPortFilter':
     case 'deleteLink':
     default:

@@ -11,6 +11,7 @@ import type { DesiredBridge, LinkNames } from './desired.ts';
 import type { Ends } from './ends.ts';
 import { programDigest } from './filter/assembler.ts';
 import { portFilter } from './filter/port-filter.ts';
+import { type Leaving, nothingLeaves } from './leaving.ts';
 import { filterHandle, filterPriority, linkGroup } from './mark.ts';
 import type { ObservedLink, ObservedNamespace, PortFlags } from './observed.ts';
 import { planRoutes, podRoute } from './routes.ts';
@@ -32,8 +33,6 @@ export interface VethWish {
   /** Both ends, or none. */
   readonly ends: Ends;
   readonly facts: VethFacts;
-  /** MTU of the smallest interface before it that is on the same bridge. */
-  readonly smallestBefore: number;
 }
 
 /** Values that follow from the wish alone. */
@@ -73,7 +72,32 @@ export function vethFacts({
   };
 }
 
-export function planVeth(wish: VethWish): Step[] {
+/** What the link has and is not to have any more, and another may take: MACs on its bridge, all of them where it leaves the bridge, and routes. */
+export function vethLeaving(wish: VethWish): Leaving {
+  const { bridge, node, ends, facts } = wish;
+  const { key } = wish.interface;
+  if (!ends.node || !ends.pod) return nothingLeaves;
+  const { index, name, master } = ends.node;
+  const isMoving = master !== linkNamed(node, bridge.device)?.index;
+  const macs = node.fdb.filter(
+    (entry) => entry.link === index && entry.pinned && (isMoving || entry.mac !== facts.podMac),
+  );
+  // Nothing was renamed by then.
+  const { leaving } = vethRoutes(wish, ends.pod.name);
+  return {
+    entries: [...macs, ...leaving.entries],
+    steps: [...macs.map(({ mac }): Step => ({ do: 'removeFdb', in: 'node', key, link: name, mac })), ...leaving.steps],
+  };
+}
+
+export interface VethSteps {
+  readonly steps: readonly Step[];
+  /** They cannot be taken back: nothing that the kernel may refuse comes after them. */
+  readonly last: readonly Step[];
+}
+
+/** In a world from which `vethLeaving` is gone. `smallestBefore` is the MTU of the smallest interface before it that is on the same bridge. */
+export function planVeth(wish: VethWish, smallestBefore: number): VethSteps {
   const { names, ends, pod, bridge, facts } = wish;
   const { key } = wish.interface;
   const steps: Step[] = ends.node
@@ -121,7 +145,6 @@ export function planVeth(wish: VethWish): Step[] {
       ...asMade({ name: names.pod, group: linkGroup, mac: facts.podMac }),
     }),
   );
-  steps.push(...staleFdb(wish));
   if (ends.node && ends.pod) {
     const raising = facts.mtuBytes > ends.pod.mtuBytes;
     const order = raising ? (['node', 'pod'] as const) : (['pod', 'node'] as const);
@@ -140,19 +163,17 @@ export function planVeth(wish: VethWish): Step[] {
     noPrefixRoute: false,
     remove: true,
   });
-  steps.push(...routes.removals, ...addresses.steps);
+  steps.push(...addresses.steps);
   steps.push(...set('pod', { up: true }), ...set('node', { up: true }));
   steps.push(...routes.additions(addresses.lost));
-  // Its former program is not known and cannot be put back: nothing that the kernel may refuse comes after it.
-  if (filter.isReplaced) steps.push(...filter.steps);
-  steps.push(...lowerBridge(wish));
-  return steps;
+  // The former program is not known.
+  return { steps, last: [...(filter.isReplaced ? filter.steps : []), ...lowerBridge(wish, smallestBefore)] };
 }
 
-export const vethRoutes = ({ interface: wanted, names, ends, pod }: VethWish) =>
+export const vethRoutes = ({ interface: wanted, names, ends, pod }: VethWish, link = names.pod) =>
   planRoutes({
     in: 'pod',
-    link: names.pod,
+    link,
     index: ends.pod?.index,
     key: wanted.key,
     wanted: wanted.routes.map(podRoute),
@@ -186,7 +207,7 @@ function planPort(wish: VethWish): Step[] {
   return steps;
 }
 
-/** Nothing where it was on no bridge: there it was of no use. */
+/** Its MACs left before it. Nothing where it was on no bridge: there it was of no use. */
 function backToMaster({ interface: { key }, names, node }: VethWish, port: ObservedLink): Step[] {
   const at = { in: 'node', key, link: names.node } as const;
   const master = node.links.find(({ index }) => index === port.master);
@@ -194,9 +215,6 @@ function backToMaster({ interface: { key }, names, node }: VethWish, port: Obser
   return [
     { do: 'setMaster', ...at, master: master.name },
     ...(port.portFlags ? [{ do: 'setPortFlags', ...at, flags: port.portFlags } as const] : []),
-    ...node.fdb
-      .filter((entry) => entry.link === port.index && entry.pinned)
-      .map(({ mac }): Step => ({ do: 'addFdb', in: 'node', key, link: names.node, mac })),
   ];
 }
 
@@ -221,17 +239,12 @@ function planFilter({ interface: { key }, names, node, ends, facts }: VethWish):
  * A bridge whose MTU nobody asked for goes down to that of a port, as it does by itself where it was never given one; only who knows all ports lets it go
  * up again.
  */
-function lowerBridge({ interface: { key }, bridge, node, facts, smallestBefore }: VethWish): Step[] {
+function lowerBridge({ interface: { key }, bridge, node, facts }: VethWish, smallestBefore: number): Step[] {
   const seen = linkNamed(node, bridge.device)?.mtuBytes;
   if (bridge.mtuBytes !== undefined || seen === undefined || seen <= facts.mtuBytes) return [];
   const mtuBytes = Math.min(facts.mtuBytes, smallestBefore);
   return [{ do: 'setLink', in: 'node', key, link: bridge.device, set: { mtuBytes } }];
 }
-
-const staleFdb = ({ interface: { key }, names, node, ends, facts: { podMac } }: VethWish): Step[] =>
-  node.fdb
-    .filter((entry) => entry.link === ends.node?.index && entry.pinned && entry.mac !== podMac)
-    .map(({ mac }): Step => ({ do: 'removeFdb', in: 'node', key, link: names.node, mac }));
 
 /** Another port of the bridge that has the MAC pinned: traffic would go to whoever came last. */
 export function macHolder({ bridge, node, ends, facts: { podMac } }: VethWish): ObservedLink | undefined {
