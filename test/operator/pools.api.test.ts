@@ -154,6 +154,15 @@ describe('a network without a free address', () => {
   });
 });
 
+const lanAt = (name: string, host: number) => ({
+  podSelector: { matchLabels: { app: 'x' } },
+  name,
+  linkType: 'veth',
+  bridge: 'lan',
+  cidr: '10.65.0.0/24',
+  addresses: [`10.65.0.${host}`],
+});
+
 describe('addresses', () => {
   it('of two families, with exclusions, come from a pool each', async () => {
     const w = await world();
@@ -193,6 +202,29 @@ describe('addresses', () => {
       expect(status?.conditions?.[0]?.message).toContain('pod a');
     });
     expect(await w.addressesOf('b')).toEqual([]);
+  });
+
+  it('that two interfaces of a pod swap are given to both, once the agent has seen that neither has its own any more', async () => {
+    const w = await world();
+    await w.operator();
+    await w.agent();
+    const { client, namespace } = w;
+    const names = ['lan0', 'lan1'];
+    for (const [i, name] of names.entries()) {
+      const body = { metadata: { name, namespace }, spec: lanAt(name, 7 + i) as never };
+      await client.create(additionalNetworkKind.resource, body, { namespace });
+    }
+    await w.pod('a', { app: 'x' });
+    const addresses = async (): Promise<unknown> =>
+      Object.fromEntries(
+        (await w.networks()).flatMap(({ spec }) => spec.interfaces.map((one) => [one.name, one.addresses])),
+      );
+    await eventually(async () => expect(await addresses()).toEqual({ lan0: ['10.65.0.7/24'], lan1: ['10.65.0.8/24'] }));
+    for (const [i, name] of names.entries()) {
+      const spec = lanAt(name, 8 - i) as never;
+      await client.patch(additionalNetworkKind.resource, name, { spec }, { type: 'merge', namespace });
+    }
+    await eventually(async () => expect(await addresses()).toEqual({ lan0: ['10.65.0.8/24'], lan1: ['10.65.0.7/24'] }));
   });
 
   it('stay with their pods when the pools are lost while no operator runs', async () => {

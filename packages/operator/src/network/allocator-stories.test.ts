@@ -367,7 +367,7 @@ class Story {
     if (given === undefined) return;
     const spec = specWith(podUid, given);
     if (network && given === has) {
-      await releaseUnneeded(pod, network, { spec, waiting: new Set() }, context, signal);
+      await releaseUnneeded(pod, network, { spec, waiting: new Map() }, context, signal);
     } else if (network) {
       networks.wrote(await client.update(podNetworkKind.resource, { ...network, spec }, { namespace: 'ns', signal }));
     } else {

@@ -10,9 +10,6 @@ import {
   type PodNetwork,
   type PodNetworkSpec,
   type PodloomError,
-  cidrContains,
-  formatIp,
-  parseIp,
   nodeLabel,
   podNetworkKind,
   podNetworkRoom,
@@ -33,7 +30,6 @@ import {
   unlessGone,
 } from '@podloom/kube';
 import {
-  type AddressRequest,
   type AllocationResult,
   type ComposedInterface,
   type ObjectRef,
@@ -52,7 +48,7 @@ import {
   leavingOf,
   specSources,
 } from './pod-network.ts';
-import { isFinished, livingUid, releaseForGone, releaseUnneeded } from './release.ts';
+import { type Wanted, isFinished, isRequested, livingUid, releaseForGone, releaseUnneeded } from './release.ts';
 import { keyOfSource } from './sources.ts';
 import type { PodComposition } from './view.ts';
 import { type Problem, editionOf } from './verdicts.ts';
@@ -160,7 +156,7 @@ function forPod(pod: Pod, network: PodNetwork | undefined, composed: PodComposit
 interface Addressed {
   readonly interfaces: readonly PodInterface[];
   readonly problems: readonly Problem[];
-  readonly waiting: ReadonlySet<string>;
+  readonly waiting: Wanted['waiting'];
   readonly retryMs?: number | undefined;
 }
 
@@ -181,7 +177,7 @@ async function giveAddresses(
   return {
     interfaces: outcomes.flatMap(({ link }) => link ?? []),
     problems: lacking.flatMap(({ problem }) => problem ?? []),
-    waiting: new Set(lacking.map(({ composed }) => composed.interface.key)),
+    waiting: new Map(lacking.map(({ composed }) => [composed.interface.key, composed.requests])),
     // A moment more, because time in a pool is compared by who reads it next.
     ...(ends.length === 0
       ? {}
@@ -228,9 +224,6 @@ async function giveTo(
   const addresses = results.flatMap((result) => ('address' in result ? result.address : []));
   return { composed, link: withAddresses(composed, addresses) };
 }
-
-const isRequested = (address: string, range: AddressRequest): boolean =>
-  range.address === undefined ? cidrContains(range.cidr, address) : address === formatIp(parseIp(range.address));
 
 function problemsOf(
   pod: Pod,

@@ -3,7 +3,7 @@ import type { Pod } from '@podloom/kube';
 import { describe, expect, it } from 'vitest';
 import type { Held, Leaves } from './allocator.ts';
 import type { NetworkContext } from './context.ts';
-import { releaseUnneeded } from './release.ts';
+import { type Wanted, releaseUnneeded } from './release.ts';
 
 const key = 'PodConfig/c/pc0';
 const address = '10.0.0.2/24';
@@ -34,7 +34,7 @@ const network = (status: PodNetwork['status']): PodNetwork => ({
 const link = { key, name: 'pc07', addresses: [address] };
 
 /** The bridges on which the pod's address is given back. */
-async function givenBack(seen: PodNetwork): Promise<string[]> {
+async function givenBack(seen: PodNetwork, waiting: Wanted['waiting'] = new Map()): Promise<string[]> {
   const held = ['br', 'br2'].map((bridge): Held => ({
     entry: { address: '10.0.0.2', podName: 'a', podUid: 'uid-a', interfaceKey: key },
     range: { network: bridge, cidr: '10.0.0.0/24' },
@@ -48,8 +48,7 @@ async function givenBack(seen: PodNetwork): Promise<string[]> {
       release: (_: string, leaves: Leaves) => void back.push(...held.filter(leaves).map(({ range }) => range.network)),
     },
   } as unknown as NetworkContext;
-  const wanted = { spec: seen.spec, waiting: new Set<string>() };
-  await releaseUnneeded(pod, seen, wanted, context, new AbortController().signal);
+  await releaseUnneeded(pod, seen, { spec: seen.spec, waiting }, context, new AbortController().signal);
   return back;
 }
 
@@ -68,5 +67,40 @@ describe('an interface that moved to another bridge with the same range', () => 
     ['keeps it while the move fails', { observedGeneration: 2, interfaces: [{ ...link, state: 'Failed' }] }, []],
   ] as const)('%s', async (_, status, bridges) => {
     expect(await givenBack(network(structuredClone(status) as never))).toEqual(bridges);
+  });
+});
+
+/** The same without interface. */
+const gone = (status: PodNetwork['status']): PodNetwork => {
+  const { spec, ...rest } = network(status);
+  return { ...rest, spec: { ...spec, interfaces: [] } };
+};
+
+describe('an interface that waits for an address', () => {
+  const range = { network: 'br', cidr: '10.0.0.0/24' };
+  it.each([
+    [
+      'keeps what it has of what it asks for',
+      [
+        { ...range, address: '10.0.0.2' },
+        { ...range, address: '10.0.0.9' },
+      ],
+      ['br2'],
+    ],
+    ['keeps what it has where any will do', [range, { network: 'br', cidr: 'fd00::/64' }], ['br2']],
+    [
+      'gives back what it asks for no more: another of the pod may wait for it, and this one for that',
+      [{ ...range, address: '10.0.0.9' }],
+      ['br', 'br2'],
+    ],
+  ])('%s', async (_, requests, bridges) => {
+    expect(await givenBack(gone({ observedGeneration: 2 }), new Map([[key, requests]]))).toEqual(bridges);
+  });
+
+  it('keeps it until the agent has seen that its link is gone', async () => {
+    const waiting = new Map([[key, [{ ...range, address: '10.0.0.9' }]]]);
+    const status = { interfaces: [{ ...link, state: 'Removing' as const }] };
+    expect(await givenBack(gone({ ...status, observedGeneration: 2 }), waiting)).toEqual([]);
+    expect(await givenBack(gone({ observedGeneration: 1 }), waiting)).toEqual([]);
   });
 });

@@ -2,9 +2,9 @@
  * Giving addresses back. Each cache is behind the server by its own little while, and a leader before us may have done what ours have not heard of.
  * To hand out late costs nothing and to take back wrongly costs a pod its address, so the server itself is asked before anything is taken back.
  */
-import { type PodNetwork, type PodNetworkSpec, podNetworkKind } from '@podloom/api';
+import { type PodNetwork, type PodNetworkSpec, cidrContains, formatIp, parseIp, podNetworkKind } from '@podloom/api';
 import { type ObjectKey, type Pod, keyOf, parseObjectKey, pods, unlessGone } from '@podloom/kube';
-import { networkOf } from '@podloom/network';
+import { type AddressRequest, networkOf } from '@podloom/network';
 import type { Held, Leaves } from './allocator.ts';
 import type { NetworkContext } from './context.ts';
 import { isObserved } from './pod-network.ts';
@@ -37,9 +37,15 @@ export async function livingUid(
 
 export interface Wanted {
   readonly spec: PodNetworkSpec;
-  /** Interfaces that lack an address and are not in the spec for that; what they have got already stays theirs. */
-  readonly waiting: ReadonlySet<string>;
+  /**
+   * Interfaces that lack an address and are not in the spec for that, with what they ask for: what they have got of it already stays theirs. The rest is
+   * what another interface of the pod may wait for in turn.
+   */
+  readonly waiting: ReadonlyMap<string, readonly AddressRequest[]>;
 }
+
+export const isRequested = (address: string, range: AddressRequest): boolean =>
+  range.address === undefined ? cidrContains(range.cidr, address) : address === formatIp(parseIp(range.address));
 
 /** Takes back what the pod has in the pools, but neither in its PodNetwork nor, as the agent sees it, in the kernel. */
 export async function releaseUnneeded(
@@ -54,7 +60,7 @@ export async function releaseUnneeded(
     (seen: PodNetwork | undefined): Leaves =>
     (held) =>
       held.entry.podUid === pod.metadata.uid &&
-      !wanted.waiting.has(held.entry.interfaceKey) &&
+      !isAwaited(held, wanted) &&
       !isInSpec(held, wanted.spec) &&
       !isInUse(held, seen);
   if (!context.allocator.heldBy(key).some(isLoose(network))) return;
@@ -67,6 +73,9 @@ export async function releaseUnneeded(
 
 /** The address as an interface has it, with the prefix length of its range: two ranges may share an address, and only one of them is in use. */
 const textOf = ({ entry, range }: Held): string => `${entry.address}/${range.cidr.split('/')[1]}`;
+
+const isAwaited = ({ entry, range: { network } }: Held, { waiting }: Wanted): boolean =>
+  (waiting.get(entry.interfaceKey) ?? []).some((one) => one.network === network && isRequested(entry.address, one));
 
 const isInSpec = (held: Held, { interfaces }: PodNetworkSpec): boolean =>
   interfaces.some(
