@@ -3,7 +3,6 @@ import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type ClusterConfig, loadConfig } from '@podloom/kube';
 import { binaries, startControlPlane } from '@podloom/local';
 
 export const chart = join(import.meta.dirname, '../../deploy/chart');
@@ -79,12 +78,6 @@ export async function chartOnApiServer(): Promise<Installed> {
     await stop();
     throw error;
   }
-}
-
-/** As the operator's service account: what a client can do with it, the chart's roles and policies let the operator do. */
-export async function operatorConfig(kubeconfig: string): Promise<ClusterConfig> {
-  const headers = { 'impersonate-user': `system:serviceaccount:${namespace}:podloom-operator` };
-  return { ...(await loadConfig({ path: kubeconfig })), headers };
 }
 
 /** A manifest as kubectl reads it from standard input. */

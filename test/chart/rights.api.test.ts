@@ -3,42 +3,29 @@ import { podConfigKind, podNetworkKind } from '@podloom/api';
 import {
   type Client,
   applyStatus,
-  createClient,
   createMetrics,
   deployments,
   isNotFound,
   leases,
-  loadConfig,
-  namespaces,
-  nodes,
   pods,
-  serviceAccounts,
   silentLog,
 } from '@podloom/kube';
 import { operatorSettings, runOperator } from '@podloom/operator';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { eventually } from '../setup/eventually.ts';
-import { type Installed, chartOnApiServer, namespace, operatorConfig } from './installed.ts';
+import { namespace } from './installed.ts';
+import { type TeamServer, chartWithTeam, team } from './team.ts';
 
-const team = 'team';
 const there = { namespace: team };
-let installed: Installed;
+let server: TeamServer;
 let client: Client;
 let operator: Client;
 
 beforeAll(async () => {
-  installed = await chartOnApiServer();
-  client = createClient(await loadConfig({ path: installed.kubeconfig }));
-  operator = createClient(await operatorConfig(installed.kubeconfig));
-  await client.create(namespaces, { metadata: { name: team } });
-  await client.create(serviceAccounts, { metadata: { name: 'default', namespace: team } });
-  await client.create(nodes, { metadata: { name: 'n1' } });
+  server = await chartWithTeam();
+  ({ client, operator } = server);
 });
-afterAll(async () => {
-  await client?.close();
-  await operator?.close();
-  await installed?.stop();
-});
+afterAll(() => server?.stop());
 
 function startOperator(sampleImage: string): () => Promise<void> {
   const stop = new AbortController();

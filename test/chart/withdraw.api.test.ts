@@ -4,38 +4,26 @@ import {
   type Client,
   type ObjectKey,
   applyStatus,
-  createClient,
   deployments,
   isNotFound,
   leases,
-  loadConfig,
-  namespaces,
-  nodes,
   silentLog,
   startCache,
 } from '@podloom/kube';
 import { withdraw, withdrawSettings } from '@podloom/operator';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { type Installed, chartOnApiServer, namespace, operatorConfig } from './installed.ts';
+import { namespace } from './installed.ts';
+import { type TeamServer, chartWithTeam, team } from './team.ts';
 
-const team = 'team';
-let installed: Installed;
+let server: TeamServer;
 let client: Client;
-/** With the rights of the operator's account, and no others. */
 let operator: Client;
 
 beforeAll(async () => {
-  installed = await chartOnApiServer();
-  client = createClient(await loadConfig({ path: installed.kubeconfig }));
-  operator = createClient(await operatorConfig(installed.kubeconfig));
-  await client.create(namespaces, { metadata: { name: team } });
-  await client.create(nodes, { metadata: { name: 'n1' } });
+  server = await chartWithTeam();
+  ({ client, operator } = server);
 });
-afterAll(async () => {
-  await client?.close();
-  await operator?.close();
-  await installed?.stop();
-});
+afterAll(() => server?.stop());
 afterEach(async () => {
   await client.deleteCollection(podNetworkKind.resource, { namespace: team });
   await client.deleteCollection(podConfigKind.resource, { namespace: team });
