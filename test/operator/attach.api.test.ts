@@ -3,7 +3,10 @@ import { additionalNetworkKind, podConfigKind, podNetworkKind } from '@podloom/a
 import { coreEvents } from '@podloom/kube';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { eventually } from '../setup/eventually.ts';
-import { eventsOf, jumpingClock, quota, removeQuota, seeingWrites, world } from './world.ts';
+import { jumpingClock } from './clock.ts';
+import { quota, removeQuota } from './quota.ts';
+import { eventsOf, world } from './world.ts';
+import { seeingWrites } from './writes.ts';
 
 const sample = [
   { name: 'pc0', linkType: 'veth', master: 'pcbr0', parent: 'pc0', cidr: '192.168.100.0/24' },

@@ -11,7 +11,9 @@ import {
 import { deployments, nodes, serviceCidrs } from '@podloom/kube';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { eventually } from '../setup/eventually.ts';
-import { type World, eventsOf, jumpingClock, quota, removeQuota, world } from './world.ts';
+import { jumpingClock } from './clock.ts';
+import { quota, removeQuota } from './quota.ts';
+import { type World, eventsOf, world } from './world.ts';
 
 const config = async ({ client, namespace }: World, name: string, spec: object): Promise<void> => {
   const object = { metadata: { name, namespace }, spec } as never;

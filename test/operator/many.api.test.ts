@@ -4,7 +4,9 @@ import { Unavailable } from '@podloom/api';
 import { leases } from '@podloom/kube';
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../setup/eventually.ts';
-import { type RunningOperator, type World, seeingWrites, world } from './world.ts';
+import type { RunningOperator } from './operator.ts';
+import { type World, world } from './world.ts';
+import { seeingWrites } from './writes.ts';
 
 const range = [{ name: 'pc0', master: 'pcbr0', cidr: '10.70.0.0/22' }];
 const addressesIn = (networks: readonly PodNetwork[]): string[] =>

@@ -2,7 +2,9 @@
 import { additionalNetworkKind, ipPoolKind, Unavailable } from '@podloom/api';
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../setup/eventually.ts';
-import { eventsOf, jumpingClock, seeingWrites, world } from './world.ts';
+import { jumpingClock } from './clock.ts';
+import { eventsOf, world } from './world.ts';
+import { seeingWrites } from './writes.ts';
 
 const attachments = (state: string, count: number): string => `podloom_attachments{state="${state}"} ${count}`;
 

@@ -3,7 +3,8 @@ import { bridgeKind } from '@podloom/api';
 import { nodes } from '@podloom/kube';
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../setup/eventually.ts';
-import { seeingWrites, world } from './world.ts';
+import { world } from './world.ts';
+import { seeingWrites } from './writes.ts';
 
 const one = [{ name: 'pc0', master: 'pcbr0', cidr: '10.50.0.0/24' }];
 

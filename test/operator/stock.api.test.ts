@@ -3,7 +3,8 @@ import { Unavailable } from '@podloom/api';
 import type { Client } from '@podloom/kube';
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../setup/eventually.ts';
-import { seeingWrites, world, type World } from './world.ts';
+import { world, type World } from './world.ts';
+import { seeingWrites } from './writes.ts';
 
 const attachment = { name: 'pc0', master: 'br', cidr: '10.66.0.0/24' };
 

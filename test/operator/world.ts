@@ -11,10 +11,8 @@ import {
   additionalNetworkKind,
   bridgeKind,
   customResourceDefinition,
-  Unavailable,
   ipPoolKind,
   kinds,
-  networkGrantKind,
   podConfigKind,
   podNetworkConfigKind,
   podNetworkKind,
@@ -22,49 +20,20 @@ import {
 } from '@podloom/api';
 import {
   type Client,
-  type Clock,
-  type ClusterConfig,
-  type Metrics,
   type Pod,
   createClient,
-  createLog,
   coreEvents,
-  createMetrics,
   customResourceDefinitions,
-  isApiError,
   isNotFound,
   loadConfig,
   namespaces,
   nodes,
   pods,
   serviceAccounts,
-  startCache,
-  systemClock,
-  toTime,
 } from '@podloom/kube';
-import { operatorSettings, runOperator } from '@podloom/operator';
 import { inject, onTestFinished, vi } from 'vitest';
-
-export interface RunningOperator {
-  readonly metrics: Metrics;
-  /** As a process that is told to stop. */
-  stop(): Promise<void>;
-  /** As kill -9: nothing that it would still write arrives. */
-  kill(): Promise<void>;
-}
-
-export interface OperatorChanges {
-  /** Stands between the operator and the server. */
-  readonly wrap?: (client: Client) => Client;
-  readonly settings?: Record<string, string>;
-  readonly clock?: Clock;
-}
-
-export interface Agent {
-  /** From now on it answers nothing, until it is resumed. */
-  pause(): void;
-  resume(): void;
-}
+import { type Agent, startAgent } from './agent.ts';
+import { type OperatorChanges, type RunningOperator, startOperator } from './operator.ts';
 
 export interface World {
   readonly client: Client;
@@ -172,127 +141,6 @@ export async function world(): Promise<World> {
   };
 }
 
-async function startOperator(
-  config: ClusterConfig,
-  namespace: string,
-  { wrap = (one) => one, settings: given = {}, clock }: OperatorChanges,
-): Promise<RunningOperator> {
-  const stop = new AbortController();
-  const client = createClient({ ...config, namespace });
-  const metrics = createMetrics();
-  const level = process.env['LOG'] === undefined ? 'silent' : 'debug';
-  const settings = operatorSettings.read({
-    args: [],
-    env: {},
-    file: { namespace, onlyNamespace: namespace, identity: randomUUID().slice(0, 4), ...given },
-  });
-  const ended = runOperator(settings, {
-    client: wrap(
-      seeingWrites(ownGrants(client, namespace), () =>
-        isDead ? Promise.reject(new Unavailable('TEST', 'Killed')) : undefined,
-      ),
-    ),
-    log: createLog({ name: 'operator', level }),
-    signal: stop.signal,
-    metrics,
-    force: () => undefined,
-    clock,
-  });
-  let isOver = false;
-  let isDead = false;
-  const finish = async () => {
-    if (isOver) return;
-    isOver = true;
-    stop.abort();
-    // One that had ended by itself, or cannot end in order, is why a test waited in vain.
-    await ended.catch((error: unknown) => (isDead ? undefined : Promise.reject(error)));
-  };
-  ended.catch(() => undefined);
-  return {
-    metrics,
-    stop: finish,
-    async kill() {
-      // From here on nothing is sent any more: not even the Lease is given back.
-      isDead = true;
-      await finish();
-    },
-  };
-}
-
-/** Answers each PodNetwork as a perfect node would: everything attached, what is not asked for gone. */
-function startAgent(
-  client: Client,
-  namespace: string,
-  node: string,
-  signal: AbortSignal,
-): Agent & { ended: Promise<void> } {
-  const log = createLog({ name: 'agent', level: 'silent' });
-  const fieldSelector = `spec.nodeName=${node}`;
-  const cache = startCache({ client, resource: podNetworkKind.resource, namespace, fieldSelector, log, signal });
-  let isPaused = false;
-  let pid = 1_000;
-  const pids = new Map<string, number>();
-  const pending = new Set<Promise<void>>();
-
-  async function answer(network: PodNetwork): Promise<void> {
-    const { name = '', generation, uid = '' } = network.metadata;
-    if (network.status?.observedGeneration === generation) return;
-    pids.set(uid, pids.get(uid) ?? (pid += 1));
-    const { primary } = network.spec;
-    const status = {
-      observedGeneration: generation,
-      podPid: pids.get(uid),
-      interfaces: network.spec.interfaces.map(({ key, namePrefix, name, addresses, bridge }) => ({
-        key,
-        name: name ?? `${namePrefix}${pids.get(uid)}`,
-        hostName: `h${namePrefix}${pids.get(uid)}`,
-        addresses,
-        bridgeDevice: bridge?.device,
-        state: 'Attached',
-        since: toTime(Date.now()),
-      })),
-      ...(primary && {
-        primary: { before: { mtuBytes: 1450 }, applied: { ...(primary.mtuBytes && { mtuBytes: primary.mtuBytes }) } },
-      }),
-      conditions: [
-        {
-          type: 'Ready',
-          status: 'True',
-          reason: 'Attached',
-          message: '',
-          lastTransitionTime: toTime(Date.now()),
-          observedGeneration: generation,
-        },
-      ],
-    };
-    try {
-      await client.apply(podNetworkKind.resource, { metadata: { name, namespace, uid }, status } as never, {
-        fieldManager: 'agent',
-        namespace,
-        subresource: 'status',
-        force: true,
-        signal,
-      });
-    } catch (error) {
-      if (!signal.aborted && !isApiError(error)) throw error;
-    }
-  }
-  const look = (network: PodNetwork | undefined): void => {
-    if (!network || isPaused) return;
-    const one = answer(network).finally(() => pending.delete(one));
-    pending.add(one);
-  };
-  cache.subscribe(({ now }) => look(now));
-  return {
-    pause: () => void (isPaused = true),
-    resume() {
-      isPaused = false;
-      cache.list().forEach(look);
-    },
-    ended: cache.ended.then(async () => void (await Promise.allSettled(pending))),
-  };
-}
-
 async function removeFinalizers(client: Client, namespace: string): Promise<void> {
   const sources: readonly Kind[] = [
     podConfigKind,
@@ -321,89 +169,8 @@ async function orMissing<T>(call: () => Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** The client with the one NetworkGrant that is named as the namespace: others are of other tests, and each would bring every pod under review. */
-function ownGrants(client: Client, namespace: string): Client {
-  const own = { fieldSelector: `metadata.name=${namespace}` };
-  const optionsFor = ({ plural }: { readonly plural: string }, options: object = {}): object =>
-    plural === networkGrantKind.resource.plural ? { ...options, ...own } : options;
-  return new Proxy(client, {
-    get(target, name, receiver) {
-      const member: unknown = Reflect.get(target, name, receiver);
-      if ((name !== 'list' && name !== 'watch') || typeof member !== 'function') return member;
-      return (resource: { readonly plural: string }, options?: object): unknown =>
-        Reflect.apply(member, target, [resource, optionsFor(resource, options)]);
-    },
-  });
-}
-
-type See = (verb: string, plural: string) => void | Promise<void>;
-
-/**
- * The client with every write seen before it is sent; what `before` throws or waits for happens instead of, or before, the write. What `after` throws is
- * an answer that never came.
- */
-export function seeingWrites(client: Client, before: See, after: See = () => undefined): Client {
-  const verbs = new Set(['create', 'update', 'patch', 'apply', 'delete']);
-  return new Proxy(client, {
-    get(target, name, receiver) {
-      const member: unknown = Reflect.get(target, name, receiver);
-      if (typeof name !== 'string' || !verbs.has(name) || typeof member !== 'function') return member;
-      return async (resource: { readonly plural: string }, ...rest: unknown[]): Promise<unknown> => {
-        await before(name, resource.plural);
-        const answer = await (Reflect.apply(member, target, [resource, ...rest]) as Promise<unknown>);
-        await after(name, resource.plural);
-        return answer;
-      };
-    },
-  });
-}
-
-/** Real time that a test can move forward; what becomes due by that runs at once. */
-export function jumpingClock(): Clock & { jump(ms: number): void } {
-  let aheadMs = 0;
-  const timers = new Set<{ dueMs: number; callback: () => void; cancel: () => void }>();
-  const monotonicMs = (): number => systemClock.monotonicMs() + aheadMs;
-  return {
-    now: () => systemClock.now() + aheadMs,
-    monotonicMs,
-    after(ms, callback) {
-      const run = (): void => {
-        timers.delete(timer);
-        callback();
-      };
-      const timer = { dueMs: monotonicMs() + ms, callback: run, cancel: systemClock.after(ms, run) };
-      timers.add(timer);
-      return () => {
-        timer.cancel();
-        timers.delete(timer);
-      };
-    },
-    jump(ms) {
-      aheadMs += ms;
-      for (const timer of [...timers].filter(({ dueMs }) => dueMs <= monotonicMs())) {
-        timer.cancel();
-        timer.callback();
-      }
-    },
-  };
-}
-
 /** Reasons of the Events about an object. */
 export async function eventsOf(client: Client, namespace: string, name: string): Promise<string[]> {
   const { items } = await client.list(coreEvents, { namespace, fieldSelector: `involvedObject.name=${name}` });
   return items.map(({ reason = '' }) => reason);
 }
-
-const quotas = { group: '', version: 'v1', plural: 'resourcequotas', kind: 'ResourceQuota', namespaced: true };
-
-/** None of these may be made any more, once the server has heard of it. */
-export async function quota(client: Client, namespace: string, resource: string): Promise<void> {
-  const hard = { [`count/${resource}`]: '0' };
-  await client.create(quotas, { metadata: { name: 'none', namespace }, spec: { hard } }, { namespace });
-  // There is no controller that would count.
-  const counted = { status: { hard, used: hard } };
-  await client.patch(quotas, 'none', counted, { type: 'merge', namespace, subresource: 'status' });
-}
-
-export const removeQuota = (client: Client, namespace: string): Promise<void> =>
-  client.delete(quotas, 'none', { namespace });
