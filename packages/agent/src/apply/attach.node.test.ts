@@ -37,6 +37,17 @@ const rich = (world: World): Served => ({
   pid: 11,
 });
 
+/** With another list of interfaces. */
+const changed = (served: Served, ...interfaces: Served['spec']['interfaces']): Served => ({
+  ...served,
+  spec: { ...served.spec, interfaces },
+});
+
+const prefixesOf = (netns: Netns, link: string): string[] =>
+  netns.address.list({ link: netns.link.indexOf(link) }).map(({ prefix }) => prefix);
+const addressesOf = (netns: Netns, link: string): string[] =>
+  prefixesOf(netns, link).filter((prefix) => !prefix.startsWith('fe80'));
+
 function detach(world: World, served: Served): void {
   serve(world, { ...served, spec: { ...served.spec, interfaces: [] } });
   world.view.touchAll();
@@ -134,6 +145,41 @@ describe('a plan carried out', () => {
       reaches(world, 0, to),
     );
     expect(reached).toEqual(['192.168.100.3', '192.168.100.1', 'fd00:100::3', 'fd00:100::1']);
+  });
+
+  it.each([
+    ['/31', '192.168.100.2/31', '192.168.100.3/31'],
+    ['/32', '192.168.100.2/32', '192.168.100.9/32'],
+    ['/127', 'fd00:100::2/127', 'fd00:100::3/127'],
+    ['/128', 'fd00:100::2/128', 'fd00:100::9/128'],
+  ])('gives two pods addresses of a range as small as %s, over which they reach each other', (_, mine, theirs) => {
+    using world = makeWorld(2);
+    const single = mine.endsWith('/32') || mine.endsWith('/128');
+    const bridge = { name: 'pcbr0', device: 'pcbr0', gateways: [], home: 'node' as const };
+    // Of a range of one address, the other end is in none: only a route leads there.
+    const link = (own: string, other: string) =>
+      podInterface(0, { bridge, addresses: [own], routes: single ? [{ to: other }] : [] });
+    const [a, b] = two(world);
+    const pods = [changed(a, link(mine, theirs)), changed(b, link(theirs, mine))];
+    for (const served of pods) expect(serve(world, served)).toMatchObject({ failed: new Map(), errors: [] });
+    expect([addressesOf(world.pods[0]!, 'pc011'), addressesOf(world.pods[1]!, 'pc012')]).toEqual([[mine], [theirs]]);
+    expect(reaches(world, 0, theirs.split('/')[0]!)).toBe(true);
+    for (const served of pods) expect(plan(world, served).steps).toEqual([]);
+  });
+
+  it.each([
+    ['/31', '192.168.100.2/31', '192.168.100.3/31'],
+    ['/127', 'fd00:100::2/127', 'fd00:100::3/127'],
+  ])('lets one address of a %s be the gateway, which the pod with the other one reaches', (_, gateway, own) => {
+    using world = makeWorld();
+    const before = dump(world.node);
+    const bridge = { name: 'pcbr0', device: 'pcbr0', gateways: [gateway], home: 'node' as const };
+    const served = { ...rich(world), spec: podSpec('uid-a', [podInterface(0, { bridge, addresses: [own] })]) };
+    expect(serve(world, served)).toMatchObject({ failed: new Map(), errors: [] });
+    expect(reaches(world, 0, gateway.split('/')[0]!)).toBe(true);
+    expect(plan(world, served).steps).toEqual([]);
+    detach(world, served);
+    expect(dump(world.node)).toBe(before);
   });
 
   it('gives the view the same news as reading everything', () => {
@@ -317,17 +363,9 @@ describe('the port filter', () => {
   });
 });
 
-/** With another list of interfaces. */
-const changed = (served: Served, ...interfaces: Served['spec']['interfaces']): Served => ({
-  ...served,
-  spec: { ...served.spec, interfaces },
-});
 const mtuOf = (world: World, device: string): number | undefined => world.node.link.get(device).mtu;
 const linkLocals = (netns: Netns, link: string): string[] =>
-  netns.address
-    .list({ link: netns.link.indexOf(link) })
-    .map(({ prefix }) => prefix)
-    .filter((prefix) => prefix.startsWith('fe80'));
+  prefixesOf(netns, link).filter((prefix) => prefix.startsWith('fe80'));
 
 describe('what the kernel does by itself', () => {
   it('is part of the plan where the last IPv4 address goes, and all IPv4 routes with it', () => {
