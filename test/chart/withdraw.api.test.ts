@@ -1,5 +1,17 @@
 /** Taking everything back, against a real API server and an agent that answers without a kernel: what is waited for, and what is said when it does not come. */
-import { type PodNetwork, ipPoolKind, podConfigFinalizer, podConfigKind, podNetworkKind } from '@podloom/api';
+import {
+  type KubeObject,
+  type Kind,
+  type PodNetwork,
+  additionalNetworkKind,
+  bridgeKind,
+  ipPoolKind,
+  podConfigFinalizer,
+  podConfigKind,
+  podNetworkConfigKind,
+  podNetworkKind,
+  primaryNetworkKind,
+} from '@podloom/api';
 import {
   type Client,
   type ObjectKey,
@@ -11,7 +23,8 @@ import {
   startCache,
 } from '@podloom/kube';
 import { withdraw, withdrawSettings } from '@podloom/operator';
-import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { eventually } from '../setup/eventually.ts';
 import { namespace } from './installed.ts';
 import { type TeamServer, chartWithTeam, team } from './team.ts';
 
@@ -25,8 +38,9 @@ beforeAll(async () => {
 });
 afterAll(() => server?.stop());
 afterEach(async () => {
-  await client.deleteCollection(podNetworkKind.resource, { namespace: team });
-  await client.deleteCollection(podConfigKind.resource, { namespace: team });
+  for (const { resource } of [podNetworkKind, podConfigKind, ...others.map(([kind]) => kind)]) {
+    await client.deleteCollection<KubeObject>(resource, { namespace: team });
+  }
 });
 
 const run = (timeout = '240s'): Promise<void> =>
@@ -91,9 +105,33 @@ function startAgent(): Map<string, number> {
   return asked;
 }
 
+/** One of each other kind that people write. */
+const others: [Kind, object][] = [
+  [podNetworkConfigKind, {}],
+  [bridgeKind, { name: 'lan' }],
+  [primaryNetworkKind, { podSelector: {}, mtuBytes: 1400 }],
+  [additionalNetworkKind, { podSelector: {}, name: 'lan0', bridge: 'lan' }],
+];
+
 async function podConfig(): Promise<void> {
   const metadata = { name: 'sample', namespace: team, finalizers: [podConfigFinalizer, 'example.com/other'] };
   await client.create(podConfigKind.resource, { metadata, spec: {} }, { namespace: team });
+}
+
+/** Lets it go, as the other one would that holds it. */
+const forgetPodConfig = () =>
+  client.patch(podConfigKind.resource, 'sample', { metadata: { finalizers: [] } }, { namespace: team, type: 'merge' });
+
+/** Name and version of every object that a run may write. A write that changes nothing gives no new version; a Lease is made and deleted by each. */
+async function allWritten(): Promise<string[]> {
+  const kinds: Kind[] = [podNetworkKind, ipPoolKind, podConfigKind, ...others.map(([kind]) => kind)];
+  const lists = await Promise.all([
+    ...[deployments, leases].map((resource) => client.list<KubeObject>(resource, { namespace })),
+    ...kinds.map(({ resource }) => client.list<KubeObject>(resource, { namespace: team })),
+  ]);
+  return lists.flatMap(({ items }) =>
+    items.map(({ kind, metadata }) => `${kind} ${metadata.name} ${metadata.resourceVersion}`),
+  );
 }
 
 const replicas = async (): Promise<number | undefined> =>
@@ -128,12 +166,7 @@ describe('withdraw', () => {
       conditions: [{ type: 'Ready', status: 'False', reason: 'Withdrawn' }],
     });
     expect((await client.list(leases, { namespace })).items).toEqual([]);
-    await client.patch(
-      podConfigKind.resource,
-      'sample',
-      { metadata: { finalizers: [] } },
-      { namespace: team, type: 'merge' },
-    );
+    await forgetPodConfig();
   });
 
   it('does not wait for the agent of a node that is gone', async () => {
@@ -173,10 +206,22 @@ describe('withdraw', () => {
     await client.delete(leases, 'podloom-operator', { namespace });
   });
 
-  it('finds nothing to do a second time', async () => {
+  it('writes nothing a second time', async () => {
+    await podConfig();
+    for (const [{ resource }, spec] of others) {
+      const metadata = { name: 'sample', namespace: team };
+      await client.create<KubeObject>(resource, { metadata, spec }, { namespace: team });
+    }
+    await podNetwork('served', 'n1');
+    startAgent();
     await run();
-    await vi.waitFor(async () => expect((await client.list(leases, { namespace })).items).toEqual([]), {
-      timeout: 120_000,
-    });
+    // Times are whole seconds: one that was written anew within the same one would not show.
+    const saidMs = Date.now();
+    await eventually(() => expect(Date.now()).toBeGreaterThan(saidMs + 1_000));
+    const before = await allWritten();
+    expect(before).toHaveLength(others.length + 2);
+    await run();
+    expect(await allWritten()).toEqual(before);
+    await forgetPodConfig();
   });
 });
