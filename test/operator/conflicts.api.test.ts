@@ -1,7 +1,10 @@
 /** What two objects cannot both have, and what a namespace may not have. */
 import {
   type Condition,
+  type Kind,
+  type KubeObject,
   Unavailable,
+  additionalNetworkKind,
   bridgeKind,
   networkGrantKind,
   podNetworkConfigKind,
@@ -70,6 +73,51 @@ describe('two objects that want the same', () => {
       expect(younger.status?.conditions).toHaveLength(1);
       expect(await w.getConfig('older')).toBeUndefined();
     });
+  });
+
+  it('both show it, be it a route, an address or the MTU of a bridge', async () => {
+    const w = await world();
+    const { client, namespace } = w;
+    await w.operator();
+    await w.agent();
+    const make = (kind: Kind, name: string, spec: object) =>
+      client.create<KubeObject>(kind.resource, { metadata: { name, namespace }, spec }, { namespace });
+    const link = (name: string, bridge: string, cidr: string, more: object) =>
+      make(additionalNetworkKind, name, { podSelector: {}, name, bridge, cidr, ...more });
+    const to = '198.51.100.0/24';
+    // Made in the order of their names, which decides within one second.
+    await link('route-1', 'br1', '10.71.0.0/24', { routes: [{ to, via: '10.71.0.1' }] });
+    await link('route-2', 'br2', '10.72.0.0/24', { routes: [{ to, via: '10.72.0.1' }] });
+    await link('same-1', 'br3', '10.73.0.0/24', { addresses: ['10.73.0.9'] });
+    await link('same-2', 'br3', '10.73.0.0/24', { addresses: ['10.73.0.9'] });
+    await make(bridgeKind, 'size-1', { name: 'br4', mtu: 1400 });
+    await make(bridgeKind, 'size-2', { name: 'br4', mtu: 1300 });
+    await w.pod('a');
+    for (const [kind, name, reason] of [
+      [additionalNetworkKind, 'route', 'RouteConflict'],
+      [additionalNetworkKind, 'same', 'AddressConflict'],
+      [bridgeKind, 'size', 'BridgeConflict'],
+    ] as const) {
+      const [winner, loser] = [`${kind.kind} ${name}-1`, `${kind.kind} ${name}-2`];
+      const lost = { reason, message: expect.stringContaining(`from ${winner};`) };
+      const won = { reason, message: expect.stringContaining(`${loser} asks for what this object has`) };
+      const get = (which: string) => client.get<KubeObject>(kind.resource, which, { namespace });
+      await eventually(async () => {
+        expect((await get(`${name}-2`)).status).toMatchObject({
+          conditions: [
+            { type: 'Ready', status: 'False', ...lost },
+            { type: 'Conflict', status: 'True', ...lost },
+          ],
+        });
+        expect((await get(`${name}-1`)).status).toMatchObject({
+          conditions: [
+            { type: 'Ready', status: 'True' },
+            { type: 'Conflict', status: 'True', ...won },
+          ],
+        });
+      });
+    }
+    expect((await w.networkOf('a'))?.spec.interfaces.map(({ name }) => name)).toEqual(['route-1', 'same-1']);
   });
 });
 
