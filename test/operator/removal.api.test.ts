@@ -1,6 +1,6 @@
 /** Objects that go: nothing of theirs is left on a living node before they are gone. */
 import { bridgeKind } from '@podloom/api';
-import { nodes } from '@podloom/kube';
+import { coreEvents, nodes } from '@podloom/kube';
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../setup/eventually.ts';
 import { world } from './world.ts';
@@ -164,6 +164,10 @@ describe('a Bridge', () => {
     await w.agent();
     const spec = { name: 'lan', cidr: '10.51.0.0/24', mtu: 1400 };
     await client.create(bridgeKind.resource, { metadata: { name: 'lan', namespace }, spec }, { namespace });
+    await eventually(async () => {
+      const { status } = await client.get(bridgeKind.resource, 'lan', { namespace });
+      expect(status).toMatchObject({ conditions: [{ reason: 'NoPods', message: 'No running pod has a link on it' }] });
+    });
     await w.config('c', [{ name: 'pc0', master: 'lan' }]);
     await w.pod('a', { podconfig: 'c' });
     await eventually(async () => expect(await w.addressesOf('a')).toEqual(['10.51.0.2/24']));
@@ -174,6 +178,8 @@ describe('a Bridge', () => {
         phase: 'configured',
         bridgeConfigs: [{ nodeName: w.node, device: 'lan', addresses: ['10.51.0.1/24'], ports: 1 }],
       });
+      const { items } = await client.list(coreEvents, { namespace, fieldSelector: 'involvedObject.name=lan' });
+      expect(items).toMatchObject([{ reason: 'Configured', message: '1 pod is as declared', count: 1 }]);
     });
     await client.delete(bridgeKind.resource, 'lan', { namespace });
     await eventually(async () => {

@@ -57,7 +57,7 @@ describe('the status of an object', () => {
   it('waits for a PodNetwork that does not say yet what the pod is to have', () => {
     const pod = attached('p', 1);
     const spec = { ...pod.verdict.spec, interfaces: [{ ...pod.verdict.spec.interfaces[0]!, mtuBytes: 1400 }] };
-    expect(reportFor([pod]).phase).toBe('configured');
-    expect(reportFor([{ ...pod, verdict: { ...pod.verdict, spec } }]).phase).toBe('configuring');
+    expect(reportFor([pod]).status['phase']).toBe('configured');
+    expect(reportFor([{ ...pod, verdict: { ...pod.verdict, spec } }]).status['phase']).toBe('configuring');
   });
 });

@@ -28,8 +28,9 @@ export interface SourceFacts {
   readonly device?: string | undefined;
 }
 
+type Phase = 'unset' | 'configuring' | 'configured';
+
 export interface Report {
-  readonly phase: 'unset' | 'configuring' | 'configured';
   readonly status: Readonly<Record<string, unknown>> & { readonly conditions: readonly Condition[] };
   /** Only the agents have to answer before this is final; to write it now would be to write it twice. */
   readonly isInProgress: boolean;
@@ -52,7 +53,7 @@ export function reportOf(facts: SourceFacts, nowMs: number): Report {
     if (problem) return no(problem.reason, problem.message);
     if (facts.expectedPods > 0) return no('WaitingForPods', `${facts.expectedPods} sample pods do not run yet`);
     if (pending > 0) return no('Configuring', `${pending} of ${states.length} pods are not as declared yet`);
-    if (isEmpty) return { status: 'True', reason: 'NoPods', message: `No running pod is selected${hint(source)}` };
+    if (isEmpty) return { status: 'True', reason: 'NoPods', message: nobody(source) };
     return {
       status: 'True',
       reason: 'Configured',
@@ -79,7 +80,6 @@ export function reportOf(facts: SourceFacts, nowMs: number): Report {
   );
   const common = { observedGeneration: source.metadata.generation, conditions };
   return {
-    phase,
     isInProgress: !isDone && lost.length === 0 && problems.length === 0,
     status: { ...common, ...details(facts, states.length, lists, phase) },
   };
@@ -93,7 +93,6 @@ export function removalReport(source: SourceObject, waitsFor: readonly PodNetwor
   const conditions = keepTimes(source.status?.conditions, [ready], source.metadata.generation, nowMs);
   const { conditions: _old, ...rest } = source.status ?? {};
   return {
-    phase: 'configuring',
     isInProgress: false,
     status: { ...rest, ...phaseOf(source, 'configuring'), conditions },
   };
@@ -159,7 +158,7 @@ function details(
   { source, pods, device }: SourceFacts,
   howMany: number,
   lists: readonly PodLines[],
-  phase: Report['phase'],
+  phase: Phase,
 ): object {
   if (isPodConfig(source)) return { phase, podConfigurations: lists };
   if (isPodNetworkConfig(source)) return { phase, PodNetworkConfigs: lists };
@@ -179,7 +178,7 @@ function details(
   };
 }
 
-const phaseOf = (source: SourceObject, phase: Report['phase']): object =>
+const phaseOf = (source: SourceObject, phase: Phase): object =>
   isPodConfig(source) || isPodNetworkConfig(source) || isBridge(source) ? { phase } : {};
 
 export const isRef = (ref: Pick<ObjectRef, 'kind' | 'name'>, { kind, metadata }: SourceObject): boolean =>
@@ -197,10 +196,12 @@ function listed(texts: Iterable<string>): string {
   return [...all.slice(0, most), ...(all.length > most ? [`and ${all.length - most} more`] : [])].join('; ');
 }
 
-function hint(source: SourceObject): string {
-  if (isPodConfig(source)) return `; give pods the label podconfig=${source.metadata.name}`;
-  if (isPodNetworkConfig(source)) return `; give pods the label podNetworkConfig=${source.metadata.name}`;
-  return '';
+function nobody(source: SourceObject): string {
+  if (isBridge(source)) return 'No running pod has a link on it';
+  const none = 'No running pod is selected';
+  if (isPodConfig(source)) return `${none}; give pods the label podconfig=${source.metadata.name}`;
+  if (isPodNetworkConfig(source)) return `${none}; give pods the label podNetworkConfig=${source.metadata.name}`;
+  return none;
 }
 
 function keepTimes(

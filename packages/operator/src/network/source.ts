@@ -154,10 +154,11 @@ async function write(
   const written = await applyStatus<KubeObject>(client, resource, source, status, { fieldManager, signal });
   sources.get(kind)?.wrote(written as SourceObject);
   my.heldSinceMs = undefined;
-  // Once, not for every pod that comes: the pods have Events of their own.
-  if (report.phase === 'configured' && !wasConfigured && my.configured !== generation) {
+  // Once, not for every pod that comes: the pods have Events of their own. A Bridge without pods is configured, too, and no news.
+  const [ready] = report.status.conditions;
+  if (ready?.reason === 'Configured' && !wasConfigured && my.configured !== generation) {
     my.configured = generation;
-    events.normal(source, 'Configured', report.status.conditions[0]?.message ?? '');
+    events.normal(source, 'Configured', ready.message);
   }
   return 'done';
 }
