@@ -10,12 +10,22 @@ const run = promisify(execFile);
 const group = '1886348396';
 const protocol = '149';
 
+export interface Link {
+  readonly name: string;
+  readonly mtu: number;
+  readonly mac: string;
+  readonly alias: string;
+  /** Without the link-local ones, which the kernel gives. */
+  readonly addresses: readonly string[];
+}
+
 export interface Nodes {
   readonly names: readonly string[];
   /** A command in the network of a node; the text that it printed. */
   onNode(node: string, ...command: string[]): Promise<string>;
   /** A command in the network of a pod, with all the rights that its own processes do not have. */
   asRootIn(network: PodNetwork, ...command: string[]): Promise<string>;
+  bridges(node: string): Promise<Link[]>;
   /** What others have in the node's network: it must be the same whatever we do. */
   foreign(node: string): Promise<Record<string, string[]>>;
   /** Links, rules and routes of ours, on all nodes. */
@@ -27,6 +37,28 @@ export interface Nodes {
 const enter = async (pid: number, ...command: string[]): Promise<string> =>
   (await run('nsenter', ['--target', String(pid), '--net', '--', ...command], { maxBuffer: 64 << 20 })).stdout;
 
+interface IpLink {
+  readonly ifname: string;
+  readonly mtu: number;
+  readonly address: string;
+  readonly ifalias?: string;
+  readonly addr_info: readonly { readonly local: string; readonly prefixlen: number; readonly scope: string }[];
+}
+
+/** What `ip -j address` printed, by name. */
+export const readLinks = (text: string): Link[] =>
+  (JSON.parse(text) as IpLink[])
+    .map(({ ifname, mtu, address, ifalias = '', addr_info: addresses }) => ({
+      name: ifname,
+      mtu,
+      mac: address,
+      alias: ifalias,
+      addresses: addresses
+        .filter(({ scope }) => scope !== 'link')
+        .map(({ local, prefixlen }) => `${local}/${prefixlen}`),
+    }))
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+
 export async function openNodes(cluster: string): Promise<Nodes> {
   const status = await clusterStatus({ name: cluster });
   const holders = new Map(status.nodes.map(({ name, pid }) => [name, pid ?? 0]));
@@ -34,6 +66,7 @@ export async function openNodes(cluster: string): Promise<Nodes> {
     names: [...holders.keys()],
     onNode: (node, ...command) => enter(holders.get(node) ?? 0, ...command),
     asRootIn: (network, ...command) => enter(network.status?.podPid ?? 0, ...command),
+    bridges: async (node) => readLinks(await nodes.onNode(node, 'ip', '-j', '-d', 'address', 'show', 'type', 'bridge')),
     async foreign(node) {
       const lines = async (...command: string[]): Promise<string[]> =>
         (await nodes.onNode(node, ...command))

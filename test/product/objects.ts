@@ -39,6 +39,7 @@ export interface Source extends Named {
     readonly conditions?: readonly Condition[];
     readonly podConfigurations?: readonly { readonly podName: string; readonly configList: readonly string[] }[];
     readonly PodNetworkConfigs?: readonly { readonly podName: string; readonly configList: readonly string[] }[];
+    readonly bridgeConfigs?: readonly { readonly nodeName: string; readonly ports: number }[];
   };
 }
 
@@ -96,6 +97,13 @@ export const additionalNetwork = (name: string, spec: object): object => ({
 export const primaryNetwork = (name: string, spec: object): object => ({
   apiVersion: 'podnetwork.opdev.io/v1alpha1',
   kind: 'PrimaryNetwork',
+  metadata: { name },
+  spec,
+});
+
+export const bridge = (name: string, spec: object): object => ({
+  apiVersion: 'podnetwork.opdev.io/v1alpha1',
+  kind: 'Bridge',
   metadata: { name },
   spec,
 });

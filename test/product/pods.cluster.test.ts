@@ -12,12 +12,19 @@ describe.skipIf(!isPrivate)('a pod with networks', () => {
   });
   afterAll(() => world.end());
 
-  it('keeps its links and their names when its container restarts', async () => {
+  it('keeps its links and their names when its container restarts, also where a name is too long for the kernel', async () => {
     const scene = await world.scene('restart');
     await scene.start(pod('one', { podconfig: 'kept' }));
-    await scene.apply(podConfig('kept', { name: 'k0', master: 'kbr0', cidr: '172.30.9.0/24' }));
+    const short = { name: 'k0', master: 'kbr0', cidr: '172.30.9.0/24' };
+    // A link name has 15 bytes, and the process id comes after these.
+    const long = { name: 'kept-for-long', master: 'kbr2', cidr: 'fd00:30:9::/64' };
+    await scene.apply(podConfig('kept', short, long));
     await scene.ready('podconfig/kept');
     const before = await scene.links('one');
+    const hashed = before[1]?.name ?? '';
+    expect(hashed).toMatch(/^p[0-9a-f]{14}$/);
+    const port = (await scene.network('one')).status?.interfaces?.[1]?.hostName;
+    expect(port).toMatch(/^h[0-9a-f]{14}$/);
     const status = await scene.kube('get', 'podconfig', 'kept', '--output=jsonpath={.status.podConfigurations}');
     await scene.endContainer('one');
     await eventually(async () => {
@@ -25,21 +32,20 @@ describe.skipIf(!isPrivate)('a pod with networks', () => {
       expect(found?.status.containerStatuses).toMatchObject([{ restartCount: 1, ready: true }]);
     });
     expect(await scene.links('one')).toEqual(before);
-    await scene.reaches('one', '172.30.9.1');
+    for (const gateway of ['172.30.9.1', 'fd00:30:9::1']) await scene.reaches('one', gateway);
     await scene.apply(
-      podConfig(
-        'kept',
-        { name: 'k0', master: 'kbr0', cidr: '172.30.9.0/24', mtu: 1400 },
-        { name: 'k1', master: 'kbr1' },
-      ),
+      podConfig('kept', { ...short, mtu: 1400 }, { ...long, mtu: 1400 }, { name: 'k1', master: 'kbr1' }),
     );
-    await eventually(async () =>
+    await eventually(async () => {
       expect(await scene.links('one')).toMatchObject([
         { name: before[0]?.name, mtu: 1400, addresses: before[0]?.addresses },
         { name: before[0]?.name.replace('k0', 'k1'), addresses: [] },
-      ]),
-    );
-    await scene.apply(podConfig('kept', { name: 'k0', master: 'kbr0', cidr: '172.30.9.0/24' }));
+        { name: hashed, mtu: 1400, addresses: before[1]?.addresses },
+      ]);
+      const ports = await world.onNode('n1', 'ip', '-o', 'link', 'show', 'master', 'kbr2');
+      expect(ports).toMatch(new RegExp(`^\\d+: ${port}@.* mtu 1400 `));
+    });
+    await scene.apply(podConfig('kept', short, long));
     await eventually(async () =>
       expect(await scene.kube('get', 'podconfig', 'kept', '--output=jsonpath={.status.podConfigurations}')).toBe(
         status,
@@ -143,8 +149,10 @@ describe.skipIf(!isPrivate)('a pod with networks', () => {
       await eventually(async () => expect([what, await state().catch(String)]).toEqual([what, good]));
     }
     await eventually(async () => {
-      const events = await scene.kube('describe', 'pod', 'one');
-      expect(events).toMatch(/DriftRepaired .*Otherwise than declared; mended by: /);
+      for (const kind of ['pod', 'podnetwork']) {
+        const events = await scene.kube('describe', kind, 'one');
+        expect(events).toMatch(/Events:\n[^]*Warning +DriftRepaired .*Otherwise than declared; mended by: /);
+      }
     });
     expect(await scene.lives()).toEqual(lives);
     await scene.kube('delete', 'podconfig', 'firm', '--timeout=300s');

@@ -1,12 +1,18 @@
-/** The first thing that anyone tries: the sample PodConfig, unchanged, and what the command line says about it. */
+/** The first thing that anyone tries: the sample PodConfig, unchanged, and what the command line and the figures say about it. */
 import { mkdtempDisposableSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { tmpdir } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { manifest } from '../chart/installed.ts';
+import { manifest, namespace as systemNamespace } from '../chart/installed.ts';
 import { eventually } from '../setup/eventually.ts';
 import { pod, podConfig } from './objects.ts';
+import type { Scene } from './scene.ts';
 import { isPrivate, openWorld, type World } from './world.ts';
+
+interface EndpointSlice {
+  readonly endpoints: readonly { readonly addresses: readonly string[] }[];
+  readonly ports: readonly { readonly port: number }[];
+}
 
 const sample = `
 apiVersion: podconfig.opdev.io/v1alpha1
@@ -33,6 +39,27 @@ spec:
 `;
 
 let world: World;
+
+/** What all processes behind a Service of ours say together to a pod that asks each: figure by figure, added up. */
+async function figuresOf(component: string, scene: Scene): Promise<Map<string, number>> {
+  const { items } = await world.get<{ items: EndpointSlice[] }>(
+    'endpointslices',
+    `--selector=kubernetes.io/service-name=podloom-${component}-metrics`,
+    `--namespace=${systemNamespace}`,
+  );
+  const places = items.flatMap(({ endpoints, ports }) =>
+    endpoints.flatMap(({ addresses }) => addresses.map((address) => `http://${address}:${ports[0]?.port}/metrics`)),
+  );
+  expect(places).toHaveLength(2);
+  const sums = new Map<string, number>();
+  for (const place of places) {
+    const text = await scene.inPod('one', 'wget', '-q', '-O', '-', place);
+    for (const [, name = '', value] of text.matchAll(/^(\w+(?:\{.*\})?) (\S+)$/gm)) {
+      sums.set(name, (sums.get(name) ?? 0) + Number(value));
+    }
+  }
+  return sums;
+}
 
 describe.skipIf(!isPrivate)('a PodConfig', () => {
   beforeAll(async () => {
@@ -170,5 +197,43 @@ describe.skipIf(!isPrivate)('a PodConfig', () => {
     const missing = await world.podloom(['plan', 'two', '-n', namespace]);
     expect(missing.code).not.toBe(0);
     expect(missing.stderr).toContain('There is no running pod two');
+  });
+
+  it('is counted by the operator and the agents, as whoever scrapes their Services finds', async () => {
+    const scene = await world.scene('figures');
+    const labels = { podconfig: 'counted' };
+    await scene.start(pod('one', labels), pod('two', labels, 'n2'));
+    const figures = async () => ({
+      operator: await figuresOf('operator', scene),
+      agent: await figuresOf('agent', scene),
+    });
+    await world.calm();
+    const before = await eventually(figures);
+    await scene.apply(podConfig('counted', { name: 'v0', master: 'vbr0', cidr: '172.30.23.0/28' }));
+    await scene.ready('podconfig/counted');
+    await eventually(async () => {
+      const now = await figures();
+      const more = (whose: keyof typeof now, name: string): number =>
+        (now[whose].get(name) ?? 0) - (before[whose].get(name) ?? 0);
+      const states = ['Attached', 'Pending', 'Failed', 'Removing'].map(
+        (state) => `podloom_attachments{state="${state}"}`,
+      );
+      for (const whose of ['operator', 'agent'] as const) {
+        expect(states.map((state) => more(whose, state))).toEqual([2, 0, 0, 0]);
+      }
+      // Of 16 addresses three are the network's own, the broadcast and the gateway.
+      const pool = `{namespace="${scene.namespace}",network="vbr0",pool="vbr0-172.30.23.0-28"}`;
+      expect(['used', 'free'].map((which) => now.operator.get(`podloom_addresses_${which}${pool}`))).toEqual([2, 11]);
+      expect(more('operator', 'podloom_attach_seconds_count')).toBe(2);
+      expect(more('agent', 'podloom_agent_attach_seconds_count')).toBe(2);
+      // What an agent takes is part of what the operator waits for.
+      const took = more('agent', 'podloom_agent_attach_seconds_sum');
+      expect(took).toBeGreaterThan(0);
+      expect(took).toBeLessThan(more('operator', 'podloom_attach_seconds_sum'));
+      expect(more('operator', 'podloom_api_calls_total{verb="create",resource="podnetworks"}')).toBe(2);
+      expect(more('agent', 'podloom_api_calls_total{verb="apply",resource="podnetworks"}')).toBeGreaterThanOrEqual(2);
+    });
+    await scene.kube('delete', 'podconfig', 'counted', '--timeout=300s');
+    await scene.clean();
   });
 });

@@ -2,27 +2,8 @@
 import { expect, onTestFinished } from 'vitest';
 import { manifest, type Commands } from '../chart/installed.ts';
 import { eventually } from '../setup/eventually.ts';
-import type { Nodes } from './nodes.ts';
+import { type Link, type Nodes, readLinks } from './nodes.ts';
 import type { Condition, Pod, PodNetwork, Source } from './objects.ts';
-
-/** A link in a pod, besides the cluster's own. */
-export interface Link {
-  readonly name: string;
-  readonly mtu: number;
-  readonly mac: string;
-  readonly alias: string;
-  /** Without the link-local ones, which the kernel gives. */
-  readonly addresses: readonly string[];
-}
-
-interface IpLink {
-  readonly ifname: string;
-  readonly mtu: number;
-  readonly address: string;
-  readonly ifalias?: string;
-  readonly group?: string;
-  readonly addr_info: readonly { readonly local: string; readonly prefixlen: number; readonly scope: string }[];
-}
 
 export interface Scene {
   readonly namespace: string;
@@ -38,6 +19,7 @@ export interface Scene {
   reaches(pod: string, address: string): Promise<void>;
   /** Ends the pod's container from within. */
   endContainer(pod: string): Promise<void>;
+  /** Those in a pod, besides the cluster's own. */
   links(pod: string): Promise<Link[]>;
   /** Returns when the object says that it is as declared, in its present generation. */
   ready(object: string): Promise<Source>;
@@ -92,21 +74,10 @@ export async function openScene(commands: Commands, nodes: Nodes, name: string):
       // With process 1 the shell goes, too: whether it can say that all went well is a race.
       if (code !== 0) expect(stderr).toContain('exit code 137');
     },
-    async links(pod) {
-      const found = JSON.parse(await kube('exec', pod, '--', 'ip', '-j', '-d', 'address')) as IpLink[];
-      return found
-        .filter(({ ifname }) => ifname !== 'lo' && ifname !== 'eth0')
-        .map(({ ifname, mtu, address, ifalias = '', addr_info: addresses }) => ({
-          name: ifname,
-          mtu,
-          mac: address,
-          alias: ifalias,
-          addresses: addresses
-            .filter(({ scope }) => scope !== 'link')
-            .map(({ local, prefixlen }) => `${local}/${prefixlen}`),
-        }))
-        .toSorted((a, b) => (a.name < b.name ? -1 : 1));
-    },
+    links: async (pod) =>
+      readLinks(await kube('exec', pod, '--', 'ip', '-j', '-d', 'address')).filter(
+        ({ name }) => name !== 'lo' && name !== 'eth0',
+      ),
     ready: (object) =>
       eventually(async () => {
         const found = await get<Source>(object);
