@@ -202,7 +202,8 @@ describe('monitor', () => {
   });
 
   it('leaves no descriptor behind where it cannot listen', async () => {
-    const child = fresh().run(() => spawn('sleep', ['infinity']) as ReturnType<typeof spawn> & { then?: never });
+    type Child = ReturnType<typeof spawn> & { then?: never };
+    const child = fresh().run(() => spawn('sleep', ['infinity'], { stdio: 'ignore' }) as Child);
     await once(child, 'spawn');
     using netns = open({ pid: child.pid! });
     const before = held();
@@ -211,7 +212,9 @@ describe('monitor', () => {
     });
     expect(() => watching.add('x', netns)).toThrow('no more sockets');
     expect(held()).toEqual(before);
+    const ended = once(child, 'exit');
     child.kill('SIGKILL');
+    await ended;
   });
 
   it('leaves no thread and no descriptor behind', async () => {
