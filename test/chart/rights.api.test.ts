@@ -37,6 +37,7 @@ function startOperator(sampleImage: string): () => Promise<void> {
     metrics: createMetrics(),
     force: () => undefined,
   });
+  // Whoever stops it hears of the failure; until then it is nobody's, and Node would end the whole run for it.
   ended.catch(() => undefined);
   return async () => {
     stop.abort();

@@ -63,6 +63,7 @@ export async function startOperator(
     // One that had ended by itself, or cannot end in order, is why a test waited in vain.
     await ended.catch((error: unknown) => (isDead ? undefined : Promise.reject(error)));
   };
+  // Whoever stops it hears of the failure; until then it is nobody's, and Node would end the whole run for it.
   ended.catch(() => undefined);
   return {
     metrics,
