@@ -40,7 +40,7 @@ describe('pace', () => {
     await first();
     expect(isReported()).toBe(false);
     await second();
-    await clock.advance(5);
+    await clock.advance(15);
     expect(isReported()).toBe(true);
     expect(clock.pending).toBe(0);
   });
@@ -49,19 +49,37 @@ describe('pace', () => {
     const { clock, begin, report } = setUp();
     for (let i = 0; i < 11; i += 1) await begin()();
     const isReported = await report();
-    await clock.advance(49);
+    await clock.advance(149);
     await begin()();
-    await clock.advance(54);
+    await clock.advance(164);
     expect(isReported()).toBe(false);
     await clock.advance(1);
     expect(isReported()).toBe(true);
     for (let i = 0; i < 1_000; i += 1) await begin()();
     const isOver = await report();
-    await clock.advance(250);
+    await clock.advance(249);
+    expect(isOver()).toBe(false);
+    await clock.advance(1);
     expect(isOver()).toBe(true);
     await begin()();
     expect((await report())()).toBe(true);
     expect(clock.pending).toBe(0);
+  });
+
+  it('takes pods that come one soon after the other for many, though none waits for another', async () => {
+    const { clock, begin, report } = setUp();
+    await begin()();
+    expect((await report())()).toBe(true);
+    await clock.advance(99);
+    await begin()();
+    const isReported = await report();
+    await clock.advance(14);
+    expect(isReported()).toBe(false);
+    await clock.advance(1);
+    expect(isReported()).toBe(true);
+    await clock.advance(85);
+    await begin()();
+    expect((await report())()).toBe(true);
   });
 
   it('waits for a pause where one is asked for, and begins anew with each pod that comes', async () => {
