@@ -1,51 +1,64 @@
-/** Opens the sockets to the API server, for calls and for exec's WebSocket alike: through the proxy if there is one, with the newest certificates. */
-import { connect, isIP, type Socket } from 'node:net';
-import { connect as connectTls } from 'node:tls';
+/**
+ * Opens the sockets to the API server, for undici and for exec's WebSocket alike: through the proxy if there is one, with the newest
+ * certificates, and watched for life.
+ *
+ * A connection whose other end vanished without a word looks exactly like a quiet watch. On HTTP/2, undici sends pings but does not
+ * mind when none is answered; so here a socket that received nothing over two whole ping intervals is destroyed. On HTTP/1.1 there
+ * are no pings, and TCP keep-alive does the same for all but a peer that hangs.
+ */
+import type { Socket } from 'node:net';
+import { buildConnector } from 'undici';
 import type { ClusterConfig } from '../kubeconfig/cluster.ts';
 import type { Target } from './proxy.ts';
 
 export interface ConnectOptions {
   readonly timeoutMs: number;
-  readonly keepAliveMs: number;
+  readonly pingIntervalMs: number;
   readonly allowH2: boolean;
 }
 
 export async function openSocket(config: ClusterConfig, options: ConnectOptions): Promise<Socket> {
   const { server, proxy } = config;
   const [tls, credentials] = await Promise.all([config.tls(), config.credentials.get()]);
-  const isTls = server.protocol === 'https:';
-  const host = server.hostname.replace(/^\[|\]$/g, '');
-  const port = Number(server.port || (isTls ? 443 : 80));
-  const tunnel = proxy && (await throughProxy(proxy, { hostname: host, port }, options.timeoutMs));
   const certificate = credentials.certificate ?? tls.certificate;
-  const socket = isTls
-    ? connectTls({
-        ...(tunnel ? { socket: tunnel } : { port }),
-        host,
-        // An address is no name that a server could be asked for.
-        servername: tls.serverName ?? (isIP(host) === 0 ? host : ''),
-        ...(tls.ca === undefined ? {} : { ca: tls.ca }),
-        ...certificate,
-        rejectUnauthorized: !tls.insecure,
-        ALPNProtocols: options.allowH2 ? ['h2', 'http/1.1'] : ['http/1.1'],
-      })
-    : (tunnel ?? connect({ host, port }));
-  socket.setNoDelay(true);
-  socket.setKeepAlive(true, options.keepAliveMs);
-  if (isTls || !tunnel) await opened(socket, isTls ? 'secureConnect' : 'connect', options.timeoutMs);
+  const connect = buildConnector({
+    ...(tls.ca === undefined ? {} : { ca: tls.ca }),
+    ...(tls.serverName === undefined ? {} : { servername: tls.serverName }),
+    ...certificate,
+    rejectUnauthorized: !tls.insecure,
+    allowH2: options.allowH2,
+    preferH2: true,
+    timeout: options.timeoutMs,
+    keepAliveInitialDelay: options.pingIntervalMs,
+  });
+  const hostname = server.hostname.replace(/^\[|\]$/g, '');
+  const port = server.port || (server.protocol === 'https:' ? '443' : '80');
+  const httpSocket = proxy ? await throughProxy(proxy, { hostname, port: Number(port) }, options.timeoutMs) : undefined;
+  if (httpSocket && server.protocol !== 'https:') return httpSocket;
+  const socket = await new Promise<Socket>((resolve, reject) => {
+    const target = {
+      hostname,
+      host: server.host,
+      protocol: server.protocol,
+      port,
+      ...(httpSocket ? { httpSocket } : {}),
+    };
+    connect(target, (error, opened) => (opened ? resolve(opened) : reject(error)));
+  });
+  if ('alpnProtocol' in socket && socket.alpnProtocol === 'h2') watchForSilence(socket, options.pingIntervalMs);
   return socket;
 }
 
-async function opened(socket: Socket, event: 'connect' | 'secureConnect', timeoutMs: number): Promise<void> {
-  const late = setTimeout(() => socket.destroy(new Error(`no connection within ${timeoutMs} ms`)), timeoutMs);
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  socket.once(event, resolve).once('error', reject);
-  try {
-    await promise;
-  } finally {
-    clearTimeout(late);
-    socket.off(event, resolve).off('error', reject);
-  }
+function watchForSilence(socket: Socket, pingIntervalMs: number): void {
+  let received = socket.bytesRead;
+  let silentTicks = 0;
+  // Ticks are counted, not time: a process that was itself stopped for a while must first get to read what has arrived.
+  const timer = setInterval(() => {
+    silentTicks = socket.bytesRead === received ? silentTicks + 1 : 0;
+    received = socket.bytesRead;
+    if (silentTicks >= 2) socket.destroy(new Error(`no sign of life for ${2 * pingIntervalMs} ms`));
+  }, pingIntervalMs).unref();
+  socket.once('close', () => clearInterval(timer));
 }
 
 /** Loaded when needed, which in a cluster it is not. */

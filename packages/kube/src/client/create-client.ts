@@ -45,7 +45,7 @@ export function createClient(config: ClusterConfig, options: ClientOptions = {})
   async function answer(call: Call) {
     const response = await transport.send(call);
     const body = await translated(`${call.method} ${call.path}`, call.signal, () => readText(response.body));
-    return { status: response.status, headers: response.headers, text: body };
+    return { status: response.statusCode, headers: response.headers, text: body };
   }
 
   async function json<T>(call: Call): Promise<T> {
@@ -201,7 +201,7 @@ export function createClient(config: ClusterConfig, options: ClientOptions = {})
 
     async close() {
       stop.abort();
-      transport.close();
+      await transport.close();
     },
   };
 }

@@ -1,9 +1,15 @@
-/** Sends calls to one API server: adds credentials, renews them once after a 401, waits as the server says after a 429, and translates every failure. */
+/**
+ * Sends requests to one API server: one HTTP/2 connection for all calls and watches where the server speaks it, HTTP/1.1 where not.
+ * Adds credentials, renews them once after a 401, waits as the server says after a 429, and translates every failure.
+ */
+import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PodloomError } from '@podloom/api';
+import { Agent, type buildConnector, type Dispatcher } from 'undici';
 import type { ClusterConfig, Credentials } from '../kubeconfig/cluster.ts';
-import { type Answer, connections } from './connections.ts';
 import { connectionError, translateStatus } from './errors.ts';
+import { openSocket } from './connect.ts';
+import { finishing } from './finishing.ts';
 import { readJson } from './read-json.ts';
 
 export interface Call {
@@ -28,8 +34,8 @@ export interface TransportOptions {
 
 export interface Transport {
   /** Resolves only with a 2xx. */
-  send(call: Call): Promise<Answer>;
-  close(): void;
+  send(call: Call): Promise<Dispatcher.ResponseData>;
+  close(): Promise<void>;
 }
 
 const connectTimeoutMs = 10_000;
@@ -37,23 +43,57 @@ const connectTimeoutMs = 10_000;
 const headersTimeoutMs = 65_000;
 const bodyTimeoutMs = 30_000;
 const defaultPingIntervalMs = 4_000;
+/** Shorter than the 90 s after which the API server closes an idle connection. */
+const idleTimeoutMs = 60_000;
 const maxRetries = 5;
 /** Who asks for more patience than this gets to decide for himself. */
 const longestRetryAfterMs = 30_000;
 
+class PatientAgent extends Agent {
+  override dispatch(options: Agent.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
+    const hasBody = options.body !== undefined && options.body !== null;
+    return super.dispatch(options, finishing(handler, hasBody));
+  }
+}
+
 export function connectOptions({ pingIntervalMs = defaultPingIntervalMs, allowH2 = true }: TransportOptions) {
-  return { timeoutMs: connectTimeoutMs, keepAliveMs: pingIntervalMs, allowH2 };
+  return { timeoutMs: connectTimeoutMs, pingIntervalMs, allowH2 };
 }
 
 export function createTransport(config: ClusterConfig, options: TransportOptions = {}): Transport {
-  const ways = connections(config, connectOptions(options), options.pingIntervalMs ?? defaultPingIntervalMs);
+  const socketOptions = connectOptions(options);
+  const sockets = new Set<Socket>();
+  const connect = async (callback: buildConnector.Callback) => {
+    let socket: Socket;
+    try {
+      socket = await openSocket(config, socketOptions);
+    } catch (error) {
+      callback(error as Error, null);
+      return;
+    }
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+    callback(null, socket);
+  };
+  const newAgent = () =>
+    new PatientAgent({
+      allowH2: socketOptions.allowH2,
+      h2Options: { pingInterval: socketOptions.pingIntervalMs },
+      headersTimeout: headersTimeoutMs,
+      bodyTimeout: bodyTimeoutMs,
+      keepAliveTimeout: idleTimeoutMs,
+      connect: (_, callback) => void connect(callback),
+    });
+  let agent = newAgent();
+  const retired = new Set<Agent>();
   let closed = false;
   const prefix = config.server.pathname.replace(/\/$/, '');
 
-  const attempt = (call: Call, credentials: Credentials): Promise<Answer> =>
-    ways.begin({
-      method: call.method,
+  async function attempt(call: Call, credentials: Credentials): Promise<Dispatcher.ResponseData> {
+    return agent.request({
+      origin: config.server.origin,
       path: prefix + call.path + queryString(call.query),
+      method: call.method,
       headers: {
         accept: 'application/json',
         'user-agent': options.userAgent ?? 'podloom',
@@ -62,18 +102,30 @@ export function createTransport(config: ClusterConfig, options: TransportOptions
         ...call.headers,
         ...(credentials.authorization ? { authorization: credentials.authorization } : {}),
       },
-      body: call.body,
-      endless: call.endless ?? false,
-      headersTimeoutMs,
-      bodyTimeoutMs,
-      signal: call.signal,
+      body: call.body ?? null,
+      ...(call.endless ? { bodyTimeout: 0 } : {}),
+      ...(call.signal ? { signal: call.signal } : {}),
     });
+  }
+
+  /** What still runs over the old connections may end in peace. */
+  async function retire(old: Agent): Promise<void> {
+    retired.add(old);
+    try {
+      await old.close();
+    } finally {
+      retired.delete(old);
+    }
+  }
 
   /** True if it is worth asking again. A certificate belongs to the connection, so new ones need new connections. */
   function renew(refused: Credentials): boolean {
     // Nobody would ever close the connections made now, and the old ones are gone already.
     if (closed || !config.credentials.renew(refused)) return false;
-    if (refused.certificate) ways.renew();
+    if (refused.certificate) {
+      void retire(agent);
+      agent = newAgent();
+    }
     return true;
   }
 
@@ -85,24 +137,26 @@ export function createTransport(config: ClusterConfig, options: TransportOptions
         call.signal?.throwIfAborted();
         const credentials = await config.credentials.get();
         const response = await translated(what, call.signal, () => attempt(call, credentials));
-        if (response.status >= 200 && response.status < 300) return response;
+        if (response.statusCode >= 200 && response.statusCode < 300) return response;
 
         const retryAfterMs = parseRetryAfter(response.headers['retry-after']);
-        const error = translateStatus(response.status, await readJson(response.body), what, retryAfterMs);
-        if (response.status === 401 && !renewed && renew(credentials)) {
+        const error = translateStatus(response.statusCode, await readJson(response.body), what, retryAfterMs);
+        if (response.statusCode === 401 && !renewed && renew(credentials)) {
           renewed = true;
           continue;
         }
-        const asksToWait = response.status === 429 || (response.status >= 500 && retryAfterMs !== undefined);
+        const asksToWait = response.statusCode === 429 || (response.statusCode >= 500 && retryAfterMs !== undefined);
         if (!asksToWait || retries >= maxRetries || (retryAfterMs ?? 0) > longestRetryAfterMs) throw error;
         retries += 1;
         const ms = retryAfterMs ?? 1_000;
         await translated(what, call.signal, () => sleep(ms, undefined, call.signal ? { signal: call.signal } : {}));
       }
     },
-    close() {
+    async close() {
       closed = true;
-      ways.close();
+      await Promise.all([agent, ...retired].map((each) => each.destroy()));
+      // An agent forgets the connections that it was told to close, and those that the server is leaving (GOAWAY); watches may still run over them.
+      for (const socket of sockets) socket.destroy(new Error('the client is closed'));
     },
   };
 }

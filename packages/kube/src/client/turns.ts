@@ -1,6 +1,6 @@
 /**
  * Lets so many calls run at a time, in the order in which they came. Hundreds of pods that change at once would otherwise open connection
- * after connection to the API server, each carrying the hundred streams that the server allows on one.
+ * after connection to the API server, each carrying the hundred streams that undici puts on one.
  */
 export type InTurn = <T>(signal: AbortSignal | undefined, call: () => Promise<T>) => Promise<T>;
 
