@@ -8,7 +8,6 @@ import { availableParallelism, loadavg } from 'node:os';
 import { createClient, loadConfig } from '@podloom/kube';
 import { clusterDown, clusterLoad, clusterUp } from '@podloom/local';
 import { buildProduct, installChart } from '../../tools/deploy.ts';
-import { quietMachine } from '../quiet.ts';
 import type { Bench } from '../report.ts';
 import { agentFigures, writesPerAttachment } from './cost.ts';
 import { startFloor } from './floor.ts';
@@ -17,8 +16,6 @@ import { reportOn } from './results.ts';
 import { openWorld } from './world.ts';
 
 const name = 'bench';
-/** With the product's own, as many as a kubelet takes by default. */
-const podsPerNode = 100;
 
 export const bench: Bench = {
   async run(progress) {
@@ -29,11 +26,8 @@ export const bench: Bench = {
       progress('installing the product');
       await install(cluster.kubeconfig);
       await using client = closing(createClient(await loadConfig({ path: cluster.kubeconfig })));
-      await using world = await openWorld({ client: client.it, cluster: name, podsPerNode, progress });
+      await using world = await openWorld({ client: client.it, cluster: name, progress });
       await using floor = await startFloor({ client: client.it, kubeconfig: cluster.kubeconfig, namespace: 'default' });
-      progress('waiting until the machine is quiet');
-      await quietMachine();
-      loads.push(loadavg()[0]!);
       const measured = await latencies({ world, floor, progress });
       loads.push(loadavg()[0]!);
       progress('counting writes');

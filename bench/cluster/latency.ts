@@ -23,10 +23,14 @@ const warmUp = 5;
 const rounds = 120;
 const stageRounds = 30;
 const firstRounds = 20;
-const labelRounds = 30;
+const labelRounds = 20;
+/** A kubelet looks at all of its pods all the time: there are no more of them than a task needs. */
+const fewPodsPerNode = 12;
+/** With the product's own, as many as a kubelet takes by default. */
+const mostPodsPerNode = 100;
 const manyRounds = [
-  { task: tasks.twenty, pods: 20, rounds: 7 },
-  { task: tasks.all, pods: 200, rounds: 7 },
+  { task: tasks.twenty, pods: 20, podsPerNode: fewPodsPerNode, rounds: 7 },
+  { task: tasks.all, pods: 200, podsPerNode: mostPodsPerNode, rounds: 7 },
 ] as const;
 
 export interface LatencyOptions {
@@ -55,33 +59,40 @@ export async function latencies({ world, floor, progress }: LatencyOptions): Pro
   const cpu: CpuByPart[] = [];
 
   // One pod of each node stays, so that the network is there; and then none, so that each pod also needs the node's bridge.
+  await world.grow(fewPodsPerNode);
   const residents = world.pods.slice(0, 2);
-  const next = world.pods.slice(2).values();
-  const take = (howMany: number): string[] => Array.from({ length: howMany }, () => next.next().value!);
-  const ones = take(warmUp + rounds);
-  const [labelled, firsts] = [take(labelRounds), take(firstRounds)];
+  const others = world.pods.slice(2);
+  let turns = 0;
+  const nextTurn = async (): Promise<Turn> => {
+    const pod = others[turns % others.length]!;
+    turns += 1;
+    const way = byObject(world, `one-${turns}`);
+    await world.choose([pod], way.config);
+    return { pod, way };
+  };
   await world.create('one', 1);
   const residing = world.kernel.until(residents, 1);
   await world.choose(residents, 'one');
   await residing;
-  for (const pod of [...ones, ...firsts]) await world.choose([pod], ownObject(pod));
+  progress('waiting until the machine is quiet');
   await quietMachine();
   progress(`one at a time, ${rounds} rounds`);
-  for (const [i, pod] of ones.entries()) {
+  for (let round = -warmUp; round < rounds; round += 1) {
+    const turn = await nextTurn();
     const floorMs = await rested(() => floor.round(1));
-    const { usable, shown, detached } = await rested(() => oneRound(world, pod, byObject(world, pod)));
-    if (i < warmUp) continue;
+    const { usable, shown, detached } = await rested(() => oneRound(world, turn));
+    if (round < 0) continue;
     record(tasks.one, 'podloom', usable);
     record(tasks.one, 'floor', floorMs);
     record(tasks.status, 'podloom', shown);
     record(tasks.detach, 'podloom', detached);
   }
   progress(`where the time goes, ${stageRounds} rounds`);
-  for (const pod of ones.slice(0, stageRounds)) seen.push(await stagesOf(world, pod, byObject(world, pod)));
+  for (let round = 0; round < stageRounds; round += 1) seen.push(await stagesOf(world, await nextTurn()));
   progress(`one at a time by a label, ${labelRounds} rounds`);
-  for (const pod of labelled) {
+  for (const pod of others.slice(0, labelRounds)) {
     const floorMs = await rested(() => floor.round(1));
-    const { usable } = await rested(() => oneRound(world, pod, byLabel(world, pod)));
+    const { usable } = await rested(() => oneRound(world, { pod, way: byLabel(world, pod) }));
     record(tasks.label, 'podloom', usable);
     record(tasks.label, 'floor', floorMs);
   }
@@ -91,16 +102,19 @@ export async function latencies({ world, floor, progress }: LatencyOptions): Pro
     await using inside = await world.lookInside();
     await until(inside.networks, () => inside.networks.size === 0);
   }
-  for (const pod of firsts) {
+  for (let round = 0; round < firstRounds; round += 1) {
+    const turn = await nextTurn();
     const floorMs = await rested(() => floor.round(1));
-    const { usable } = await rested(() => oneRound(world, pod, byObject(world, pod)));
+    const { usable } = await rested(() => oneRound(world, turn));
     record(tasks.first, 'podloom', usable);
     record(tasks.first, 'floor', floorMs);
   }
   await world.remove('one');
-  await world.choose([...ones, ...firsts], null);
+  await world.choose(world.pods, null);
 
-  for (const { task, pods: howMany, rounds: count } of manyRounds) {
+  for (const { task, pods: howMany, podsPerNode, rounds: count } of manyRounds) {
+    await world.grow(podsPerNode);
+    await quietMachine();
     const pods = world.pods.slice(0, howMany);
     await world.choose(pods, 'many');
     for (let round = -1; round < count; round += 1) {
@@ -158,13 +172,16 @@ interface Way {
   readonly detach: () => Promise<void>;
 }
 
-const ownObject = (pod: string): string => `one-${pod}`;
+interface Turn {
+  readonly pod: string;
+  readonly way: Way;
+}
 
-/** The pod has the label already; the object comes and goes. */
-const byObject = (world: World, pod: string): Way => ({
-  config: ownObject(pod),
-  attach: () => world.create(ownObject(pod), 1),
-  detach: () => world.withdraw(ownObject(pod)),
+/** The pod has the label already; the object comes and goes. It is a new one each time: what an object gave back, it would be given again. */
+const byObject = (world: World, config: string): Way => ({
+  config,
+  attach: () => world.create(config, 1),
+  detach: () => world.withdraw(config),
 });
 
 /** The object is there already; the pod gets the label and loses it. It is the kubelet's business as well, which looks at the whole pod each time. */
@@ -181,35 +198,34 @@ interface OneRound {
 }
 
 /** A sample: watched from outside, as a tenant would, until the pod has its link and its object says so. */
-async function oneRound(world: World, pod: string, way: Way): Promise<OneRound> {
-  const { usable, shown } = await attachOne(world, pod, way);
+async function oneRound(world: World, turn: Turn): Promise<OneRound> {
+  const { usable, shown } = await attachOne(world, turn);
   await using inside = await world.lookInside();
-  await until(inside.pools, () => holdsAddress(inside, pod));
-  return { usable, shown, detached: await detachOne(world, inside, pod, way) };
+  await until(inside.pools, () => holdsAddress(inside, turn.pod));
+  return { usable, shown, detached: await detachOne(world, inside, turn) };
 }
 
 /** The same, watched from inside as well. */
-async function stagesOf(world: World, pod: string, way: Way): Promise<Stages> {
+async function stagesOf(world: World, turn: Turn): Promise<Stages> {
   await using inside = await world.lookInside();
   const { networks, pools } = inside;
-  const network = () => networks.get(pod, namespace);
+  const network = () => networks.get(turn.pod, namespace);
   await sleep(restMs);
   const startMs = performance.now();
   const facts = [
-    until(pools, () => holdsAddress(inside, pod)),
+    until(pools, () => holdsAddress(inside, turn.pod)),
     until(networks, () => network() !== undefined),
     until(networks, () => network()?.status?.interfaces?.[0]?.state === 'Attached'),
   ] as const;
-  const outside = await attachOne(world, pod, way);
+  const outside = await attachOne(world, turn);
   const [recorded, composed, reported] = (await Promise.all(facts)).map((atMs) => atMs - startMs);
-  await detachOne(world, inside, pod, way);
+  await detachOne(world, inside, turn);
   return { ...outside, recorded: recorded!, composed: composed!, reported: reported! };
 }
 
 async function attachOne(
   { configs, kernel }: World,
-  pod: string,
-  { config, attach }: Way,
+  { pod, way: { config, attach } }: Turn,
 ): Promise<Pick<Stages, 'answered' | 'usable' | 'shown'>> {
   const startMs = performance.now();
   const facts = [kernel.until([pod], 1), until(configs, () => isShown(configs, config, pod))] as const;
@@ -223,8 +239,7 @@ async function attachOne(
 async function detachOne(
   { configs, kernel }: World,
   inside: Inside,
-  pod: string,
-  { config, detach }: Way,
+  { pod, way: { config, detach } }: Turn,
 ): Promise<number> {
   const startMs = performance.now();
   const detached = kernel.until([pod], 0);

@@ -38,11 +38,14 @@ export interface Inside extends AsyncDisposable {
 
 export interface World extends AsyncDisposable {
   readonly client: Client;
+  /** Those that run, as many on each node. */
   readonly pods: readonly string[];
   readonly kernel: KernelWatch;
   readonly configs: Cache<PodConfig>;
   /** Process ids, as this machine counts. */
   readonly processes: Readonly<Record<Part, readonly number[]>>;
+  /** Starts more pods, until so many run on each node. */
+  grow(podsPerNode: number): Promise<void>;
   /** Gives pods the label that the PodConfig of this name chooses by; without a name, takes it away. */
   choose(pods: readonly string[], config: string | null): Promise<void>;
   create(config: string, attachments: number): Promise<void>;
@@ -56,56 +59,60 @@ export interface World extends AsyncDisposable {
 export interface WorldOptions {
   readonly client: Client;
   readonly cluster: string;
-  readonly podsPerNode: number;
   readonly progress: (text: string) => void;
 }
 
-export async function openWorld({ client, cluster, podsPerNode, progress }: WorldOptions): Promise<World> {
+export async function openWorld({ client, cluster, progress }: WorldOptions): Promise<World> {
   await using undo = new AsyncDisposableStack();
   const stop = new AbortController();
   undo.defer(() => stop.abort());
   const common = { client, log: silentLog, signal: stop.signal };
   const { nodes, processes } = await clusterStatus({ name: cluster });
   const pidsOf = (part: string): number[] => processes.flatMap(({ name, pid }) => (name === part && pid ? pid : []));
-
-  progress(`starting ${nodes.length * podsPerNode} pods`);
-  await ensure(client.create(namespaces, { metadata: { name: namespace } }));
-  const starting = new AbortController();
-  undo.defer(() => starting.abort());
-  const running = startCache<Pod>({ ...common, signal: starting.signal, resource: pods, namespace });
-  const drafts = Array.from({ length: podsPerNode }, (_, i) => nodes.map((node) => draft(node.name, i))).flat();
-  await Promise.all(drafts.map((pod) => ensure(client.create(pods, pod, { namespace }))));
-  await until(running, () => running.list().filter(isRunning).length === drafts.length);
-
-  progress('listening in their namespaces');
-  const opened: { name: string; netns: Netns }[] = [];
-  undo.defer(() => opened.forEach(({ netns }) => netns.close()));
-  const found = { operator: [] as number[], agent: [] as number[] };
+  const runtimes = new Map(
+    nodes.map(({ name, hostRoot, paths }) => {
+      const cri = connectCri(`${hostRoot ?? ''}${paths.containerdSocket}`);
+      undo.defer(() => cri.close());
+      return [name, podFinder(cri)];
+    }),
+  );
+  const processOf = async ({ metadata, spec }: Pod) => {
+    const process = await runtimes.get(spec?.nodeName ?? '')?.find(metadata.uid ?? '');
+    if (!process) throw new Error(`The runtime of ${spec?.nodeName} does not know pod ${metadata.name}`);
+    return process;
+  };
   const { items: productPods } = await client.list(pods, { namespace: 'podloom-system' });
-  for (const { name, hostRoot, paths } of nodes) {
-    const cri = connectCri(`${hostRoot ?? ''}${paths.containerdSocket}`);
-    using _ = { [Symbol.dispose]: () => cri.close() };
-    const finder = podFinder(cri);
-    const find = async (pod: Pod) => {
-      const process = await finder.find(pod.metadata.uid ?? '');
-      if (!process) throw new Error(`The runtime of ${name} does not know pod ${pod.metadata.name}`);
-      return process;
-    };
-    for (const pod of running.list().filter(({ spec }) => spec?.nodeName === name)) {
-      opened.push({ name: pod.metadata.name ?? '', netns: open({ pid: (await find(pod)).netnsPid }) });
-    }
-    for (const part of ['operator', 'agent'] as const) {
-      const isPart = ({ metadata, spec }: Pod): boolean =>
-        spec?.nodeName === name &&
-        metadata.labels?.['app.kubernetes.io/component'] === part &&
-        metadata.deletionTimestamp === undefined;
-      for (const pod of productPods.filter(isPart)) found[part].push((await find(pod)).pid);
-    }
-  }
-  starting.abort();
+  const pidsOfProduct = async (part: Part): Promise<number[]> => {
+    const isPart = ({ metadata }: Pod): boolean =>
+      metadata.labels?.['app.kubernetes.io/component'] === part && metadata.deletionTimestamp === undefined;
+    return (await Promise.all(productPods.filter(isPart).map(processOf))).map(({ pid }) => pid);
+  };
+  const [operator, agent] = await Promise.all([pidsOfProduct('operator'), pidsOfProduct('agent')]);
+
   const kernel = kernelWatch(linkPrefix);
+  const opened: Netns[] = [];
+  undo.defer(() => opened.forEach((netns) => netns.close()));
   const listening = undo.use(monitor<string>(kernel.hear));
-  for (const { name, netns } of opened) listening.add(name, netns, ['link', 'address']);
+  const names: string[] = [];
+  const grow = async (podsPerNode: number): Promise<void> => {
+    const all = Array.from({ length: podsPerNode }, (_, i) => nodes.map(({ name }) => draft(name, i))).flat();
+    const more = all.slice(names.length);
+    if (more.length === 0) return;
+    progress(`starting ${more.length} pods`);
+    await ensure(client.create(namespaces, { metadata: { name: namespace } }));
+    const starting = new AbortController();
+    using _ = { [Symbol.dispose]: () => starting.abort() };
+    const running = startCache<Pod>({ ...common, signal: starting.signal, resource: pods, namespace });
+    await Promise.all(more.map((pod) => ensure(client.create(pods, pod, { namespace }))));
+    await until(running, () => running.list().filter(isRunning).length >= all.length);
+    progress('listening in their namespaces');
+    for (const { metadata } of more) {
+      const netns = open({ pid: (await processOf(running.get(metadata.name, namespace)!)).netnsPid });
+      opened.push(netns);
+      listening.add(metadata.name, netns, ['link', 'address']);
+      names.push(metadata.name);
+    }
+  };
 
   const configs = startCache<PodConfig>({ ...common, resource: podConfigKind.resource, namespace });
   await configs.waitForSync();
@@ -124,7 +131,6 @@ export async function openWorld({ client, cluster, podsPerNode, progress }: Worl
       },
     };
   };
-  const names = drafts.map(({ metadata }) => metadata.name);
   const withdraw = (config: string) => client.delete(podConfigKind.resource, config, { namespace });
   const owned = undo.move();
   return {
@@ -133,7 +139,8 @@ export async function openWorld({ client, cluster, podsPerNode, progress }: Worl
     kernel,
     configs,
     lookInside,
-    processes: { ...found, apiserver: pidsOf('kube-apiserver'), etcd: pidsOf('etcd') },
+    grow,
+    processes: { operator, agent, apiserver: pidsOf('kube-apiserver'), etcd: pidsOf('etcd') },
     async choose(chosen, config) {
       const patch = { metadata: { labels: { [podConfigLabel]: config } } };
       await Promise.all(chosen.map((pod) => client.patch(pods, pod, patch, { namespace, type: 'merge' })));
