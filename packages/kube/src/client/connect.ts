@@ -7,9 +7,9 @@
  * are no pings, and TCP keep-alive does the same for all but a peer that hangs.
  */
 import type { Socket } from 'node:net';
-import { buildConnector } from 'undici';
 import type { ClusterConfig } from '../kubeconfig/cluster.ts';
 import type { Target } from './proxy.ts';
+import { buildConnector } from './undici.ts';
 
 export interface ConnectOptions {
   readonly timeoutMs: number;

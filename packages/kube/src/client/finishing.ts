@@ -11,7 +11,7 @@
  * abort at once. When the answer begins, a request without a body is reset; the answer to a write, which nobody could have
  * relied on not being a success, is read and dropped.
  */
-import type { Dispatcher } from 'undici';
+import type { Dispatcher } from './undici.ts';
 
 type Handler = Dispatcher.DispatchHandler;
 type Controller = Dispatcher.DispatchController;

@@ -5,12 +5,12 @@
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PodloomError } from '@podloom/api';
-import { Agent, type buildConnector, type Dispatcher } from 'undici';
 import type { ClusterConfig, Credentials } from '../kubeconfig/cluster.ts';
 import { connectionError, translateStatus } from './errors.ts';
 import { openSocket } from './connect.ts';
 import { finishing } from './finishing.ts';
 import { readJson } from './read-json.ts';
+import { Agent, type buildConnector, type Dispatcher } from './undici.ts';
 
 export interface Call {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
