@@ -31,6 +31,7 @@ import { driftGuard } from './drift/judge.ts';
 import { driftListener, nodeName as nodeKey, nodeTopics } from './drift/listener.ts';
 import { agentMetrics } from './metrics.ts';
 import { nodeView } from './observe/node.ts';
+import { garbage } from './reconcile/garbage.ts';
 import { tidyNode } from './reconcile/node.ts';
 import { pace } from './reconcile/pace.ts';
 import { patience } from './reconcile/patience.ts';
@@ -146,6 +147,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
   const served = servedPods(listening, (key) => hear({ kind: 'overflow', in: key }));
   const reporter = statusReporter(client);
   const remembered = new Map<ObjectKey, Remembered>();
+  const leftovers = garbage(clock);
   const podDeps: PodDeps = {
     node,
     nodeInode: fstatSync(node.fd).ino,
@@ -162,6 +164,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     ports,
     failed,
     tidy,
+    looked: () => leftovers.made(),
     attached: (key, steps) => measure.attached(key, steps),
     countFailure: (reason) => measure.failed(reason),
   };
@@ -209,6 +212,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
   } finally {
     stop.abort();
     await tidying.stop();
+    leftovers.stop();
     await listening.close();
     served.closeAll();
     measure.end();

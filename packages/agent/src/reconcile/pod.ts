@@ -67,6 +67,8 @@ export interface PodDeps {
   readonly failed: Set<ObjectKey>;
   /** The node should be tidied: something that may have been the last of its kind is gone. */
   readonly tidy: () => void;
+  /** A pod was looked at, whatever came of it. */
+  readonly looked: () => void;
   /** The kernel is as declared: steps that it took. */
   readonly attached: (key: ObjectKey, steps: number) => void;
   readonly countFailure: (reason: string) => void;
@@ -140,6 +142,7 @@ export function podNetworkReconciler(deps: PodDeps): Reconciler<PodNetwork> {
 }
 
 function tryToAttach(network: PodNetwork, process: PodProcess | undefined, deps: PodDeps): Pass {
+  deps.looked();
   try {
     return attach(network, process, deps);
   } catch (error) {
