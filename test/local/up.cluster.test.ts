@@ -1,5 +1,5 @@
-/** `make up` as the one who types it sees it: from nothing, again, when something is wrong, and gone. In a cluster of its own. */
-import { execFile } from 'node:child_process';
+/** `make up` as the one who types it sees it: from nothing, interrupted, again, when something is wrong, and gone. In a cluster of its own. */
+import { execFile, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { clusterDown, clusterStatus } from '@podloom/local';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -36,6 +36,20 @@ function run([file = '', ...args]: readonly string[], env = process.env): Promis
       resolve({ code: error ? (typeof error.code === 'number' ? error.code : 1) : 0, stdout, stderr }),
     );
   });
+}
+
+/** As by Ctrl-C, which all that the terminal runs gets, once this was said. */
+function interruptAt(text: string): Promise<Output> {
+  const [file, ...args] = [...program, '--name', name];
+  const child = spawn(file, args, { cwd: root, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+  const printed = { stdout: '', stderr: '' };
+  child.stdout.setEncoding('utf8').on('data', (piece: string) => (printed.stdout += piece));
+  child.stderr.setEncoding('utf8').on('data', (piece: string) => {
+    if (printed.stderr.includes(text)) return;
+    printed.stderr += piece;
+    if (printed.stderr.includes(text)) process.kill(-child.pid!, 'SIGINT');
+  });
+  return new Promise((resolve) => child.once('close', (code) => resolve({ code: code ?? -1, ...printed })));
 }
 
 const up = (): Promise<Output> => run([...program, '--name', name]);
@@ -95,6 +109,17 @@ describe('make up', () => {
     expect(stderr).toContain(message);
     expect(observeMachine([name])).toEqual(before);
   });
+
+  // What comes after this begins where the last one was interrupted.
+  it.each(['Starting controllers', 'Installing Podloom', 'Applying examples'])(
+    'can be interrupted where it says "%s"',
+    async (text) => {
+      const { code, stdout, stderr } = await interruptAt(text);
+      expect(stderr).toContain(text);
+      expect(stdout).toBe('');
+      expect(code).not.toBe(0);
+    },
+  );
 
   it('shows two nodes, the networks of two pods, and that bridges and pods answer', async () => {
     const { code, stdout, stderr } = await up();
