@@ -26,6 +26,8 @@ export interface AgentFigures {
 }
 
 const counted = 20;
+/** On each node. */
+const attachments = 1_000;
 const attachmentsPerPod = 10;
 const idleMs = 60_000;
 const mostLooks = 25;
@@ -54,8 +56,8 @@ export async function writesPerAttachment(world: World): Promise<Writes> {
 }
 
 export async function agentFigures(world: World, progress: (text: string) => void): Promise<AgentFigures> {
+  await world.grow(attachments / attachmentsPerPod);
   const empty = largest(world);
-  const attachments = (world.pods.length / world.processes.agent.length) * attachmentsPerPod;
   progress(`attaching ${attachments} links on each node`);
   await world.choose(world.pods, 'large');
   const askedMs = performance.now();
