@@ -29,7 +29,7 @@ const fewPodsPerNode = 12;
 /** With the product's own, as many as a kubelet takes by default. */
 const mostPodsPerNode = 100;
 const manyRounds = [
-  { task: tasks.twenty, pods: 20, podsPerNode: fewPodsPerNode, rounds: 7 },
+  { task: tasks.twenty, pods: 20, podsPerNode: fewPodsPerNode, rounds: 15 },
   { task: tasks.all, pods: 200, podsPerNode: mostPodsPerNode, rounds: 7 },
 ] as const;
 
