@@ -10,7 +10,7 @@ import { connectionError, translateStatus } from './errors.ts';
 import { openSocket } from './connect.ts';
 import { finishing } from './finishing.ts';
 import { readJson } from './read-json.ts';
-import { Agent, type buildConnector, type Dispatcher } from './undici.ts';
+import { Agent, type buildConnector, type Dispatcher, request } from './undici.ts';
 
 export interface Call {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -90,7 +90,7 @@ export function createTransport(config: ClusterConfig, options: TransportOptions
   const prefix = config.server.pathname.replace(/\/$/, '');
 
   async function attempt(call: Call, credentials: Credentials): Promise<Dispatcher.ResponseData> {
-    return agent.request({
+    return request(agent, {
       origin: config.server.origin,
       path: prefix + call.path + queryString(call.query),
       method: call.method,

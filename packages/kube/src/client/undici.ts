@@ -1,13 +1,14 @@
 /**
  * Of undici what sends requests, part by part. Its door also brings fetch, WebSockets, caches and mocks, of which nothing is used here, and every agent on every node would
- * hold them in memory.
+ * hold them in memory. Its door also gives agents their method `request`; without it, that is a function of its own.
  */
-import request from 'undici/lib/api/api-request.js';
-import Dispatcher from 'undici/lib/dispatcher/dispatcher.js';
+import type { Agent, Dispatcher } from 'undici';
+import begin from 'undici/lib/api/api-request.js';
 
 export { default as buildConnector } from 'undici/lib/core/connect.js';
 export { default as Agent } from 'undici/lib/dispatcher/agent.js';
-export { Dispatcher };
+export type { Dispatcher };
 
-// As its door does.
-Object.assign(Dispatcher.prototype, { request });
+/** Resolves when the answer has begun. */
+export const request = (agent: Agent, options: Dispatcher.RequestOptions): Promise<Dispatcher.ResponseData> =>
+  begin.call(agent, options);
