@@ -2,7 +2,7 @@
  * Many pods leave much garbage. V8 gives its room back when it finds that little happens, which may be a minute later or never; an agent is on every node, and what
  * it holds is lacking there. So all of it is collected when many pods were looked at and then none for a while: nobody waits then for the tenth of a second that it takes.
  *
- * Needs Node's --expose-gc. Without it the agent works as well, and holds ten mebibytes more.
+ * Needs Node's --expose-gc. Without it the agent works as well, and holds some mebibytes more.
  */
 import type { Clock } from '@podloom/kube';
 
