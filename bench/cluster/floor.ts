@@ -94,13 +94,18 @@ async function answer(kubeconfig: string, namespace: string): Promise<void> {
     const metadata = { name: `${ask.metadata.name}-${i}`, namespace, labels: { [label]: 'answer' } };
     return client.create(configMaps, { metadata, data: { ask: ask.metadata.name ?? '' } }, { namespace });
   };
+  const writing = new Set<Promise<unknown>>();
   await asks.waitForSync();
   asks.subscribe(({ now }) => {
-    for (let i = 0; i < Number(now?.data?.['answers'] ?? 0); i += 1) void write(now!, i);
+    for (let i = 0; i < Number(now?.data?.['answers'] ?? 0); i += 1) {
+      const written = write(now!, i).finally(() => writing.delete(written));
+      writing.add(written);
+    }
   });
   console.log('ready');
   await once(process.stdin.resume(), 'end');
   stop.abort();
+  await Promise.all(writing);
   await client.close();
 }
 

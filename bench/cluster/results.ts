@@ -13,9 +13,11 @@ export interface Results {
   /** Of the machine, in the course of the run. */
   readonly loads: readonly number[];
   readonly processors: number;
+  /** What else to know about the run. */
+  readonly conditions: readonly string[];
 }
 
-export function reportOn({ latencies, writes, agents, loads, processors }: Results): Report {
+export function reportOn({ latencies, writes, agents, loads, processors, conditions }: Results): Report {
   const { measurements, stages, cpu } = latencies;
   const seconds = (part: Part) => (median(cpu.map((one) => one[part])) / 1_000).toFixed(2);
   const samplesOf = (task: string, who: string) =>
@@ -43,6 +45,7 @@ export function reportOn({ latencies, writes, agents, loads, processors }: Resul
     ],
     notes: [
       `Load of the machine in the course of the run: ${loads.map((load) => load.toFixed(1)).join(', ')} on ${processors} processors. Above that number, latencies are those of the queue.`,
+      ...conditions,
       `One at a time: p99 ${p99('podloom').toFixed(1)} ms, floor ${p99('floor').toFixed(1)} ms. An object is made that chooses one running pod, or many; a label on the pod does the same, but makes the kubelet look at the pod, too.`,
       'The floor takes turns with us: two Node processes on the same API server with the same client, one write answered by as many writes as there are pods.',
       'Bars in × the floor are those in milliseconds by the floor of the machine that they were set on (8/16, 42 and 310 ms). The peer of that machine cannot be had here.',

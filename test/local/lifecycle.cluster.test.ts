@@ -1,5 +1,6 @@
 /** What happens to a private cluster in its life, and that it leaves the machine as it was. Makes clusters of its own. */
 import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { type ClusterStatus, clusterDown, clusterExec, clusterNames, clusterStatus, clusterUp } from '@podloom/local';
 import { createClient, loadConfig, namespaces, pods, type Client } from '@podloom/kube';
@@ -66,6 +67,12 @@ async function restartsOf(part: string): Promise<number> {
   return processes.find((process) => process.name === part)?.restarts ?? -1;
 }
 
+async function commandOf(cluster: string, part: string): Promise<string[]> {
+  const { processes } = await clusterStatus({ name: cluster });
+  const pid = processes.find((process) => process.name === part)?.pid;
+  return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+}
+
 describe('a private cluster', () => {
   it('comes up with ready nodes and changes none of the settings, mounts and rules of the machine', async () => {
     expect(await clusterUp({ name, nodes: 1 })).toMatchObject({ started: true, nodes: ['n1'] });
@@ -115,13 +122,18 @@ describe('a private cluster', () => {
   });
 
   it('lives beside another with other ranges', async () => {
-    await clusterUp({ name: other, nodes: 1 });
+    await clusterUp({ name: other, nodes: 1, throwAway: true });
     const [first, second] = [await hasReadyNode(name), await hasReadyNode(other)];
     expect(first.addresses.range).not.toBe(second.addresses.range);
     expect(await clusterNames()).toEqual(expect.arrayContaining([name, other]));
     await withClient(other, async (client) => client.create(namespaces, { metadata: { name: 'only-there' } }));
     const here = await withClient(name, async (client) => client.list(namespaces));
     expect(here.items.map((item) => item.metadata.name)).not.toContain('only-there');
+  });
+
+  it('waits for the disk, unless it was made to be thrown away', async () => {
+    expect(await commandOf(name, 'etcd')).not.toContain('--unsafe-no-fsync');
+    expect(await commandOf(other, 'etcd')).toContain('--unsafe-no-fsync');
   });
 
   it('is asked nothing over the network when its link is gone, or when it is down', async () => {

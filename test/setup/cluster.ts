@@ -26,7 +26,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   };
   try {
     const [{ kubeconfig }, tools] = await Promise.all([
-      clusterUp({ name }),
+      clusterUp({ name, throwAway: true }),
       toolsImage({ out: join(dir, 'tools.tar'), name: image }),
     ]);
     await clusterLoad({ name, archive: tools.out });

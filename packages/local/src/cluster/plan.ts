@@ -1,6 +1,6 @@
 /**
- * What a cluster is: its name, the /16 that it lives in, its nodes. Everything else (addresses, link names, folders)
- * follows from these three by the functions here, so a cluster that comes back after a reboot is the same cluster.
+ * What a cluster is: its name, the /16 that it lives in, its nodes, and whether its data matter. Everything else (addresses, link names,
+ * folders) follows from these by the functions here, so a cluster that comes back after a reboot is the same cluster.
  */
 import { join } from 'node:path';
 import { InvalidInput } from '@podloom/api';
@@ -11,6 +11,8 @@ export interface ClusterSpec {
   /** The second byte of the cluster's range: 90 stands for 10.90.0.0/16. */
   network: number;
   nodes: number;
+  /** Its data need not outlive the machine's power: etcd does not wait for the disk. */
+  throwAway?: boolean;
 }
 
 export interface NodePlan {

@@ -35,6 +35,8 @@ export type UpProgress = BuildProgress | { kind: 'step'; text: string };
 export interface UpOptions {
   name?: string;
   nodes?: number;
+  /** For a new cluster: see `ClusterSpec`. Tests and benchmarks have those, which are gone before anybody misses their data. */
+  throwAway?: boolean;
   progress?: (event: UpProgress) => void;
   /** Stops the waiting, not the cluster: `clusterDown` does that. */
   signal?: AbortSignal;
@@ -59,7 +61,7 @@ export async function clusterUp(options: UpOptions = {}): Promise<UpResult> {
   const { plan, started, supervisorPid } = await withLock(
     `cluster ${name}`,
     async () => {
-      const plan = await ensurePlan(name, options.nodes);
+      const plan = await ensurePlan(name, options);
       await ensurePki(plan.pki, pkiRequest(plan));
       const state = await readState(plan.dir);
       if (state) return { plan, started: false, supervisorPid: state.pid };
@@ -83,7 +85,7 @@ export async function clusterUp(options: UpOptions = {}): Promise<UpResult> {
 }
 
 /** Chosen under one lock for all clusters, so that two that start together do not choose the same range. */
-async function ensurePlan(name: string, nodes: number | undefined): Promise<ClusterPlan> {
+async function ensurePlan(name: string, { nodes, throwAway = false }: UpOptions): Promise<ClusterPlan> {
   const existing = await readPlan(name);
   if (existing) {
     if (nodes !== undefined && nodes !== existing.nodes) {
@@ -97,7 +99,7 @@ async function ensurePlan(name: string, nodes: number | undefined): Promise<Clus
   return withLock('cluster ranges', async () => {
     const others = await readAllPlans();
     const taken = [...(await observeRanges()), ...others.map((plan) => plan.range)];
-    return writeSpec({ name, network: chooseNetwork(taken), nodes: nodes ?? defaultNodes });
+    return writeSpec({ name, network: chooseNetwork(taken), nodes: nodes ?? defaultNodes, throwAway });
   });
 }
 

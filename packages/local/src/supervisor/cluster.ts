@@ -84,7 +84,8 @@ export async function startCluster(options: StartOptions): Promise<{ lost: Promi
 
   step('Starting etcd, the API server and containerd');
   const { pki } = plan;
-  const etcd = { dataDir: join(plan.dir, 'etcd'), pki, clientPort: 2379, peerPort: 2380, unsafeNoFsync: false };
+  const unsafeNoFsync = plan.throwAway ?? false;
+  const etcd = { dataDir: join(plan.dir, 'etcd'), pki, clientPort: 2379, peerPort: 2380, unsafeNoFsync };
   const api = { pki, etcdPort: 2379, address: plan.controlAddress, port: 6443, serviceRange: plan.serviceRange };
   inControl('etcd', etcdArgs(etcd));
   inControl('kube-apiserver', apiServerArgs(api));
