@@ -48,6 +48,8 @@ export interface UpResult {
   nodes: string[];
   /** False where the cluster was running already. */
   started: boolean;
+  /** As it was made, whatever was asked for now. */
+  throwAway: boolean;
 }
 
 export async function clusterUp(options: UpOptions = {}): Promise<UpResult> {
@@ -81,6 +83,7 @@ export async function clusterUp(options: UpOptions = {}): Promise<UpResult> {
     kubeconfig: join(plan.pki, 'admin.kubeconfig'),
     nodes: plan.members.map((node) => node.name),
     started,
+    throwAway: plan.throwAway ?? false,
   };
 }
 
