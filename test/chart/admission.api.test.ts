@@ -8,6 +8,14 @@ const agentOf = (node?: string): string[] => [
   ...(node === undefined ? [] : [`--as-user-extra=authentication.kubernetes.io/node-name=${node}`]),
 ];
 const tenant = ['--as=system:serviceaccount:team:tenant'];
+const owner = ['--as=system:serviceaccount:team:owner'];
+
+const everything = {
+  apiVersion: 'rbac.authorization.k8s.io/v1',
+  kind: 'Role',
+  metadata: { name: 'all', namespace: 'team' },
+  rules: [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }],
+};
 
 const patience = { timeout: 180_000, interval: 200 };
 
@@ -33,6 +41,12 @@ beforeAll(async () => {
     '--clusterrole=too-much',
     '--serviceaccount=team:tenant',
   ]);
+  await kube(['create', '-f', '-'], manifest(everything));
+  await kube(['create', 'rolebinding', 'all', '-n', 'team', '--role=all', '--serviceaccount=team:owner']);
+  // kubectl reads what it patches.
+  const agent = `--serviceaccount=${namespace}:podloom-agent`;
+  await kube(['create', 'role', 'reads-events', '-n', 'team', '--verb=get', '--resource=events']);
+  await kube(['create', 'rolebinding', 'reads-events', '-n', 'team', '--role=reads-events', agent]);
   // Roles and policies hold a moment after they were written: until then the server does not know them.
   await vi.waitFor(() => kube(['create', '-f', '-', ...operator], manifest(podNetwork('web', 'n1'))), patience);
   const stray = manifest(deployment({}, 'probe', []));
@@ -40,6 +54,8 @@ beforeAll(async () => {
     async () =>
       (await refused(patchStatus('web'), agentOf('n2'))).includes('own node') &&
       (await refused(patchSpec('web'), tenant)).includes('Podloom alone') &&
+      (await refused(['get', 'podnetwork/web', '-n', 'team'], owner)) === '' &&
+      (await told(kubelets)).includes('an agent tells') &&
       (await refused(['create', '--dry-run=server', '-f', '-'], operator, stray)).includes('belong to a PodConfig'),
     patience,
   );
@@ -54,6 +70,19 @@ function podNetwork(name: string, nodeName: string) {
     spec: { podUid: 'a', nodeName, interfaces: [] },
   };
 }
+
+const kubelets = { source: { component: 'kubelet', host: 'n1' } };
+const event = (other: object) => ({
+  apiVersion: 'v1',
+  kind: 'Event',
+  metadata: { generateName: 'e-', namespace: 'team' },
+  involvedObject: { apiVersion: 'v1', kind: 'Pod', name: 'web', namespace: 'team' },
+  source: { component: 'podloom-agent', host: 'n1' },
+  type: 'Normal',
+  reason: 'Told',
+  ...other,
+});
+const told = (other: object): Promise<string> => refused(['create', '-f', '-'], agentOf('n1'), manifest(event(other)));
 
 const patch = (what: string, subresource: string, body: object): string[] => [
   'patch',
@@ -99,6 +128,40 @@ describe('an agent', () => {
     expect(await refused(['delete', 'podnetwork/web', '-n', 'team'], agentOf('n1'))).toMatch(/forbidden/i);
   });
 
+  it('tells Events as itself, on its own node', async () => {
+    expect(await told({})).toBe('');
+    expect(await told({ metadata: { name: 'told', namespace: 'team' } })).toBe('');
+    const change = ['patch', 'event/told', '-n', 'team', '--type=merge', '--patch={"count":2}'];
+    expect(await refused(change, agentOf('n1'))).toBe('');
+    expect(await refused(change, agentOf('n2'))).toContain('changes none of others');
+  });
+
+  it.each([
+    ['of another node', { source: { component: 'podloom-agent', host: 'n2' } }],
+    ['in the name of another', { source: { component: 'kubelet', host: 'n1' } }],
+    ['without a name', { source: {} }],
+    ['of what is not its own', { involvedObject: { apiVersion: 'v1', kind: 'Node', name: 'n1', namespace: 'team' } }],
+  ])('tells none %s', async (_, other) => {
+    expect(await told(other)).toContain('an agent tells Events of pods and PodNetworks');
+  });
+
+  it('changes no Event of anybody else', async () => {
+    await installed.kube(
+      ['create', '-f', '-'],
+      manifest(event({ ...kubelets, metadata: { name: 'theirs', namespace: 'team' } })),
+    );
+    const change = (body: object) => [
+      'patch',
+      'event/theirs',
+      '-n',
+      'team',
+      '--type=merge',
+      `--patch=${JSON.stringify(body)}`,
+    ];
+    expect(await refused(change({ count: 2 }), agentOf('n1'))).toContain('changes none of others');
+    expect(await refused(change({ source: event({}).source }), agentOf('n1'))).toContain('changes none of others');
+  });
+
   it('reads no pod, no secret and no source', async () => {
     for (const kind of ['pods', 'secrets', 'podconfigs', 'nodes']) {
       expect(await refused(['get', kind, '-A'], agentOf('n1'))).toMatch(new RegExp(`${kind}.*is forbidden`));
@@ -122,6 +185,15 @@ describe('a tenant who was granted too much', () => {
   });
 });
 
+describe('the owner of a namespace, with all verbs for all that is in it', () => {
+  it('makes no PodNetwork and changes none', async () => {
+    const made = await refused(['create', '-f', '-'], owner, manifest(podNetwork('mine', 'n1')));
+    expect(made).toContain('podnetworks are written by Podloom alone');
+    expect(await refused(patchSpec('web'), owner)).toContain('written by Podloom alone');
+    expect(await refused(patchStatus('web'), owner)).toContain('written by Podloom alone');
+  });
+});
+
 describe('an administrator', () => {
   it('may write what nobody else may', async () => {
     expect(await refused(patchSpec('web'), [])).toBe('');
@@ -129,11 +201,15 @@ describe('an administrator', () => {
   });
 });
 
-const owner = { apiVersion: 'podconfig.opdev.io/v1alpha1', kind: 'PodConfig', name: 'a', uid: 'u' };
+const config = { apiVersion: 'podconfig.opdev.io/v1alpha1', kind: 'PodConfig', name: 'a', uid: 'u' };
 
-function deployment(pod: object, name = 'sample', owners: object[] = [owner]) {
+const unprivileged = { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } };
+const container = (other: object) => ({
+  containers: [{ name: 'c', image: 'i:1', securityContext: unprivileged, ...other }],
+});
+
+function deployment(pod: object, name = 'sample', owners: object[] = [config]) {
   const labels = { podconfig: 'a' };
-  const securityContext = { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } };
   return {
     apiVersion: 'apps/v1',
     kind: 'Deployment',
@@ -144,7 +220,7 @@ function deployment(pod: object, name = 'sample', owners: object[] = [owner]) {
         metadata: { labels },
         spec: {
           automountServiceAccountToken: false,
-          containers: [{ name: 'c', image: 'i:1', securityContext }],
+          ...container({}),
           ...pod,
         },
       },
@@ -162,7 +238,7 @@ describe('the operator', () => {
 
   it('makes no Deployment of anybody else', async () => {
     expect(await create({}, [])).toContain('belong to a PodConfig');
-    expect(await create({}, [{ ...owner, apiVersion: 'apps/v1', kind: 'ReplicaSet' }])).toContain(
+    expect(await create({}, [{ ...config, apiVersion: 'apps/v1', kind: 'ReplicaSet' }])).toContain(
       'belong to a PodConfig',
     );
   });
@@ -173,27 +249,22 @@ describe('the operator', () => {
     ['a folder of the node', { volumes: [{ name: 'root', hostPath: { path: '/' } }] }],
     ['a token', { automountServiceAccountToken: true }],
     ['the service account of another', { serviceAccountName: 'builder' }],
-    ['a privileged container', { containers: [{ name: 'c', image: 'i:1', securityContext: { privileged: true } }] }],
+    ['a privileged container', container({ securityContext: { privileged: true } })],
     [
       'a capability',
-      {
-        containers: [
-          {
-            name: 'c',
-            image: 'i:1',
-            securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'], add: ['NET_RAW'] } },
-          },
-        ],
-      },
+      container({ securityContext: { ...unprivileged, capabilities: { drop: ['ALL'], add: ['NET_RAW'] } } }),
     ],
+    ['a secret', container({ env: [{ name: 'A', valueFrom: { secretKeyRef: { name: 's', key: 'k' } } }] })],
+    ['all of a secret', container({ envFrom: [{ secretRef: { name: 's' } }] })],
+    ['a secret to pull with', { imagePullSecrets: [{ name: 's' }] }],
   ])('makes none with %s', async (_, pod) => {
-    expect(await create(pod)).toContain('no privilege, no volume and no token');
+    expect(await create(pod)).toContain('no privilege, no volume, no token and no secret');
   });
 
   it('changes a sample Deployment, and adopts none that is not of the same PodConfig already', async () => {
     const own = (name: string) =>
       refused(
-        patch(`deployment/${name}`, '', { metadata: { ownerReferences: [owner] }, spec: { replicas: 2 } }),
+        patch(`deployment/${name}`, '', { metadata: { ownerReferences: [config] }, spec: { replicas: 2 } }),
         operator,
       );
     await installed.kube(
@@ -201,12 +272,21 @@ describe('the operator', () => {
       manifest(
         deployment({}, 'owned'),
         deployment({}, 'dns', []),
-        deployment({}, 'of-another', [{ ...owner, name: 'b', uid: 'v' }]),
+        deployment({}, 'of-another', [{ ...config, name: 'b', uid: 'v' }]),
       ),
     );
     expect(await own('owned')).toBe('');
     expect(await own('dns')).toContain('belong to a PodConfig');
     expect(await own('of-another')).toContain('belong to a PodConfig');
+  });
+
+  it('takes a sample Deployment back that a tenant has changed, and changes no more of it than the number of its pods', async () => {
+    const edited = { ...container({ env: [{ name: 'A', value: 'b' }] }), volumes: [{ name: 'v', emptyDir: {} }] };
+    await installed.kube(['create', '-f', '-'], manifest(deployment(edited, 'edited')));
+    const change = (spec: object) => refused(patch('deployment/edited', '', { spec }), operator);
+    expect(await change({ replicas: 2 })).toBe('');
+    expect(await change({ template: { metadata: { annotations: { a: 'b' } } } })).toContain('no privilege, no volume');
+    expect(await refused(['delete', 'deployment/edited', '-n', 'team', '--wait=false'], operator)).toBe('');
   });
 
   it('deletes no Deployment that is not of a PodConfig', async () => {
