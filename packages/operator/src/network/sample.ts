@@ -19,40 +19,47 @@ export async function reconcileSample(
   const { create, name } = config.spec.sampleDeployment ?? {};
   const wanted = create === true && name !== undefined ? sampleDeployment(config, name, sampleImage) : undefined;
   const owned = caches.deployments.by('owner', config.metadata.uid ?? '');
+  const ref = { apiVersion: config.apiVersion, kind: config.kind, name: config.metadata.name ?? '' };
+  const refusal = (message: string): Problem => ({ ref, reason: 'SampleRefused', message });
+  const problems: Problem[] = [];
   for (const { metadata } of owned) {
     if (wanted && metadata.name === name) continue;
-    await unlessGone(() =>
-      client.delete(deployments, metadata.name ?? '', {
-        namespace: metadata.namespace,
-        uid: metadata.uid,
-        propagationPolicy: 'Background',
-        signal,
-      }),
-    );
+    try {
+      await unlessGone(() =>
+        client.delete(deployments, metadata.name ?? '', {
+          namespace: metadata.namespace,
+          uid: metadata.uid,
+          propagationPolicy: 'Background',
+          signal,
+        }),
+      );
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      problems.push(refusal(`The sample Deployment ${metadata.name} cannot be deleted: ${error.message}`));
+    }
   }
-  if (!wanted) return { problems: [] };
+  if (!wanted) return { problems };
   const mine = owned.find(({ metadata }) => metadata.name === name);
   const image = mine?.spec?.template.spec?.containers[0]?.image;
   if (image === sampleImage && mine?.spec?.replicas === wanted.spec?.replicas)
-    return { deployment: mine, problems: [] };
+    return { deployment: mine, problems };
   const namespace = config.metadata.namespace;
-  const ref = { apiVersion: config.apiVersion, kind: config.kind, name: config.metadata.name ?? '' };
   try {
     const deployment = mine
       ? await applyObject(client, deployments, wanted, { fieldManager, signal })
       : await client.create(deployments, wanted, { namespace, fieldManager, signal });
-    return { deployment, problems: [] };
+    return { deployment, problems };
   } catch (error) {
     if (isRefusal(error)) {
-      const message = `The sample Deployment ${name} cannot be made: ${error.message}`;
-      return { deployment: mine, problems: [{ ref, reason: 'SampleRefused', message }] };
+      problems.push(refusal(`The sample Deployment ${name} cannot be made: ${error.message}`));
+      return { deployment: mine, problems };
     }
     if (!isAlreadyExists(error)) throw error;
     const there = await client.get(deployments, name ?? '', { namespace, signal });
     if (there.metadata.ownerReferences?.some(({ uid }) => uid === config.metadata.uid))
-      return { deployment: there, problems: [] };
+      return { deployment: there, problems };
     const message = `There is another Deployment ${name}, which is not touched; choose another name for the sample`;
-    return { problems: [{ ref, reason: 'SampleNameTaken', message }] };
+    return { problems: [...problems, { ref, reason: 'SampleNameTaken', message }] };
   }
 }
 
