@@ -15,8 +15,10 @@ const root = join(import.meta.dirname, '..');
 const release = 'podloom';
 export const chartNamespace = 'podloom-system';
 export const chartFolder = join(root, 'deploy/chart');
-/** That the namespace was made here, and may go with the chart. */
+/** What was made here, and may go with the chart. */
 const ours = 'app.kubernetes.io/part-of=podloom';
+/** The Job of withdraw.yaml, which Helm leaves where it failed. */
+const withdrawal = 'podloom-withdraw';
 
 export interface InstallOptions {
   /** Left out, whatever kubectl uses by itself. */
@@ -42,6 +44,7 @@ export async function installChart({
   const { kubectl, helm } = await tools(kubeconfig);
   await demandCluster(kubectl);
   await ensureNamespace(kubectl);
+  await endWithdrawal(kubectl);
   const { repository, tag } = parseImage(image);
   const named = { 'image.repository': repository, 'image.tag': tag, 'image.digest': digest };
   const sets = Object.entries({ ...named, ...set }).flatMap(([path, value]) => [
@@ -79,9 +82,33 @@ function parseImage(image: string): { repository: string; tag: string } {
  * revision that it is makes it one that runs.
  */
 async function reviveRelease(helm: Tool): Promise<void> {
-  const options = ['--filter', `^${release}$`, '--namespace', chartNamespace, '--output=json'];
-  const [found] = JSON.parse(await helm('list', '--uninstalling', '--pending', ...options)) as { revision: string }[];
-  if (found) await helm('rollback', release, found.revision, '--namespace', chartNamespace);
+  const found = await releaseOf(helm);
+  if (found && /^(uninstalling|pending-)/.test(found.info.status)) {
+    await helm('rollback', release, String(found.version), '--namespace', chartNamespace);
+  }
+}
+
+interface Release {
+  readonly version: number;
+  readonly info: { readonly status: string };
+}
+
+/** Whatever state it is in; undefined where there is none. Not by `helm list`, which takes other flags in Helm 4 than in Helm 3. */
+async function releaseOf(helm: Tool): Promise<Release | undefined> {
+  try {
+    return JSON.parse(await helm('status', release, '--namespace', chartNamespace, '--output=json')) as Release;
+  } catch (error) {
+    if (messageOf(error).includes('not found')) return undefined;
+    throw error;
+  }
+}
+
+/** One that never began would begin whenever a node has room for it, and take everything from a product that was kept. */
+async function endWithdrawal(kubectl: Tool): Promise<void> {
+  const there = [`--namespace=${chartNamespace}`, '--ignore-not-found', '--wait'];
+  await kubectl('delete', 'job', withdrawal, ...there);
+  // It starts the operator again before it ends.
+  await kubectl('delete', 'pods', '--selector=app.kubernetes.io/component=withdraw', ...there);
 }
 
 export interface RemoveOptions {
@@ -99,9 +126,8 @@ export async function removeChart(options: RemoveOptions = {}): Promise<Removal>
   const { kubeconfig, crds = false, tell = () => undefined } = options;
   const { kubectl, helm } = await tools(kubeconfig);
   await demandCluster(kubectl);
-  const found = await helm('list', '--all', '--short', '--filter', `^${release}$`, '--namespace', chartNamespace);
   let removal: Removal = 'nothing';
-  if (found.trim() !== '') {
+  if (await releaseOf(helm)) {
     const { withdraw } = await valuesOf(helm);
     removal = withdraw.onUninstall ? 'withdrawn' : 'left';
     try {
@@ -109,11 +135,11 @@ export async function removeChart(options: RemoveOptions = {}): Promise<Removal>
       const timeout = `--timeout=${parseDuration(withdraw.timeout) + 120_000}ms`;
       await helm('uninstall', release, '--namespace', chartNamespace, '--wait', timeout);
     } catch (error) {
-      const log = await kubectl('logs', 'job/podloom-withdraw', `--namespace=${chartNamespace}`).catch(messageOf);
-      throw new Error(`${messageOf(error)}\n\n${log}\n${notRemoved}`, { cause: error });
+      throw new Error(`${messageOf(error)}\n\n${await whyNotRemoved(kubectl)}`, { cause: error });
     }
-    await kubectl('delete', 'namespace', `--selector=${ours},kubernetes.io/metadata.name=${chartNamespace}`, '--wait');
   }
+  // Also where the release went another way.
+  await kubectl('delete', 'namespace', `--selector=${ours},kubernetes.io/metadata.name=${chartNamespace}`, '--wait');
   if (crds) await removeKinds(kubectl, tell);
   return removal;
 }
@@ -159,6 +185,26 @@ const lines = (text: string): string[] => text.split('\n').filter((line) => line
 
 const installAgain =
   'To have that taken back: install again, with withdraw.onUninstall on, then uninstall (make deploy, make undeploy)';
+
+/** Helm deletes the Job that succeeded while it waited, and goes on to uninstall. */
+async function whyNotRemoved(kubectl: Tool): Promise<string> {
+  const there = `--namespace=${chartNamespace}`;
+  const state = '--output=jsonpath={.metadata.name} {.status.succeeded}';
+  const [found, succeeded] = (await kubectl('get', 'job', withdrawal, there, '--ignore-not-found', state)).split(' ');
+  if (!found) return partlyRemoved;
+  if (succeeded === '1') return `Everything was taken back, but only after Helm had given up. ${finish}`;
+  const log = await kubectl('logs', `job/${withdrawal}`, there).catch(messageOf);
+  await endWithdrawal(kubectl);
+  return `${log}\n${notRemoved}`;
+}
+
+const finish = `What can be done next:
+  make undeploy    uninstalls what is there
+  make deploy      keep Podloom: all of it is there again, and configures what was taken back`;
+
+const partlyRemoved = `Some of the chart may be gone already, and of what it had configured what withdraw.onUninstall leaves nothing of. What can be done next:
+  make deploy      has all of it there again
+  make undeploy    then takes it away`;
 
 const notRemoved = `Nothing was uninstalled. The operator runs again and gives pods back what was already taken from them; only Helm calls
 the release "uninstalling". What can be done next:
@@ -235,12 +281,10 @@ async function demandCluster(kubectl: Tool): Promise<void> {
   }
 }
 
-/** Agents use the node's network and process ids, which Pod Security lets only namespaces of this level do. */
+/** One that is there already is somebody's, and stays as it is. */
 async function ensureNamespace(kubectl: Tool): Promise<void> {
   const found = await kubectl('get', 'namespace', chartNamespace, '--ignore-not-found', '--output=name');
-  if (found.trim() !== '') return;
-  await kubectl('create', 'namespace', chartNamespace);
-  await kubectl('label', 'namespace', chartNamespace, ours, 'pod-security.kubernetes.io/enforce=privileged');
+  if (found.trim() === '') await kubectl('create', '--filename', join(root, 'deploy/namespace.yaml'));
 }
 
 /** The private cluster of this machine that the current context leads to. */
@@ -294,20 +338,33 @@ export async function installOnPrivate(
   for (const { file } of [product, sample]) await clusterLoad({ name: cluster, archive: file });
   tell('Installing Podloom with Helm');
   const { helm } = await tools(kubeconfig);
-  const reserved = [...(await chosenReserved(helm, values)), addresses.range];
-  const set = { 'sampleDeployment.image': sample.name, 'operator.reservedCidrs': [...new Set(reserved)] };
+  const chosen = await chosenValues(helm, values);
+  const set = {
+    'operator.reservedCidrs': [...new Set([...chosen.reservedCidrs, addresses.range])],
+    ...(chosen.sampleImage === undefined && { 'sampleDeployment.image': sample.name }),
+  };
   await installChart({ kubeconfig, image: product.name, digest: product.digest, values, set });
 }
 
 interface Values {
   readonly operator?: { readonly reservedCidrs?: readonly string[] };
+  readonly sampleDeployment?: { readonly image?: string };
 }
 
-/** What an administrator reserved, now or before. */
-async function chosenReserved(helm: Tool, values: string | undefined): Promise<readonly string[]> {
+/** What an administrator chose, now or before, of the values that are set here otherwise. */
+async function chosenValues(
+  helm: Tool,
+  values: string | undefined,
+): Promise<{ readonly reservedCidrs: readonly string[]; readonly sampleImage: string | undefined }> {
   const written = values === undefined ? null : (parse(readFileSync(values, 'utf8')) as Values | null);
-  const kept = await helm('get', 'values', release, '--namespace', chartNamespace, '--output=json').catch(() => 'null');
-  return written?.operator?.reservedCidrs ?? (JSON.parse(kept) as Values | null)?.operator?.reservedCidrs ?? [];
+  const text = await helm('get', 'values', release, '--namespace', chartNamespace, '--output=json').catch(() => 'null');
+  const kept = JSON.parse(text) as Values | null;
+  const keptImage = kept?.sampleDeployment?.image;
+  return {
+    reservedCidrs: written?.operator?.reservedCidrs ?? kept?.operator?.reservedCidrs ?? [],
+    // Images of this name are those that were set here.
+    sampleImage: written?.sampleDeployment?.image ?? (keptImage?.startsWith('podloom.local/') ? undefined : keptImage),
+  };
 }
 
 async function deploy(image: string | undefined, values: string | undefined): Promise<void> {

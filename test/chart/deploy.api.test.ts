@@ -6,6 +6,7 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import type { DaemonSet } from '@podloom/kube';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { installChart, removeChart } from '../../tools/deploy.ts';
+import { eventually } from '../setup/eventually.ts';
 import { type Installed, chart, chartOnApiServer, manifest, namespace } from './installed.ts';
 
 const there = ['-n', namespace, '-o', 'json'];
@@ -16,7 +17,17 @@ let folder: string;
 beforeAll(async () => {
   installed = await chartOnApiServer();
   folder = await mkdtemp(join(tmpdir(), 'podloom-values-'));
-  // As the controllers would say, which are not there: everything that will ever be asked for runs.
+  await pretendReady();
+});
+afterAll(async () => {
+  await installed?.stop();
+  if (folder) await rm(folder, { recursive: true });
+});
+
+const pretend = (what: string, status: object) =>
+  installed.kube(['patch', what, '-n', namespace, '--subresource=status', `-p=${JSON.stringify({ status })}`]);
+/** As the controllers would say, which are not there: everything that will ever be asked for runs. */
+async function pretendReady(): Promise<void> {
   const observed = {
     observedGeneration: 1000,
     replicas: 2,
@@ -26,14 +37,7 @@ beforeAll(async () => {
   };
   await pretend('deployment/podloom-operator', observed);
   await pretend('daemonset/podloom-agent', { observedGeneration: 1000 });
-});
-afterAll(async () => {
-  await installed?.stop();
-  if (folder) await rm(folder, { recursive: true });
-});
-
-const pretend = (what: string, status: object) =>
-  installed.kube(['patch', what, '-n', namespace, '--subresource=status', `-p=${JSON.stringify({ status })}`]);
+}
 const deploy = (values?: string, set?: Record<string, unknown>) =>
   installChart({ kubeconfig: installed.kubeconfig, image, values, set });
 const helmJson = async (...args: string[]): Promise<Record<string, unknown>> => {
@@ -41,6 +45,9 @@ const helmJson = async (...args: string[]): Promise<Record<string, unknown>> => 
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   return JSON.parse(stdout) as Record<string, unknown>;
 };
+
+const withdrawals = async (): Promise<object[]> =>
+  (await installed.get<{ items: object[] }>('jobs', '-n', namespace)).items;
 
 describe('make deploy', () => {
   it('takes values from a file, and keeps them when it is run without', async () => {
@@ -69,7 +76,10 @@ describe('make deploy', () => {
     // As withdrawing leaves it that was killed.
     await installed.kube(['scale', 'deployment/podloom-operator', '-n', namespace, '--replicas=0']);
     expect(await helmJson('status', 'podloom')).toMatchObject({ info: { status: 'uninstalling' } });
+    expect(await withdrawals()).toHaveLength(1);
     await deploy();
+    // It had not begun yet. Later it would take everything from a product that was kept.
+    expect(await withdrawals()).toEqual([]);
     expect(await helmJson('status', 'podloom')).toMatchObject({ info: { status: 'deployed' } });
     expect(await helmJson('get', 'values', 'podloom')).toMatchObject({ withdraw: { timeout: '7m' } });
     expect(await installed.get('deployment/podloom-operator', '-n', namespace)).toMatchObject({
@@ -119,11 +129,63 @@ const remove = (tell?: (step: string) => void) =>
   removeChart({ kubeconfig: installed.kubeconfig, crds: tell !== undefined, tell });
 
 describe('make undeploy', () => {
+  it('says why nothing was uninstalled, and leaves nothing that could begin later', async () => {
+    await deploy();
+    const removing = remove();
+    const time = new Date().toISOString();
+    const failed = { status: 'True', reason: 'BackoffLimitExceeded', lastTransitionTime: time };
+    // As the controllers would say, when the withdrawal has failed.
+    const status = {
+      startTime: time,
+      failed: 1,
+      conditions: [
+        { type: 'FailureTarget', ...failed },
+        { type: 'Failed', ...failed },
+      ],
+    };
+    await Promise.all([
+      expect(removing).rejects.toThrow(/Nothing was uninstalled.*make undeploy.*make deploy/s),
+      eventually(() => pretend('job/podloom-withdraw', status)),
+    ]);
+    expect(await withdrawals()).toEqual([]);
+  });
+
+  it('says how to go on where some of it could not be deleted', async () => {
+    await deploy(undefined, withoutHook);
+    await installed.kube(['create', '-f', '-'], manifest(...keepsServices));
+    await eventually(async () => {
+      const { stderr } = await installed.kubectl(['delete', 'service', '--all', '-n', namespace, '--dry-run=server']);
+      expect(stderr).toContain('stays here');
+    });
+    await expect(remove()).rejects.toThrow(
+      /failed to delete release.*Some of the chart may be gone already.*make deploy.*make undeploy/s,
+    );
+    await installed.kube(['delete', '-f', '-'], manifest(...keepsServices));
+    await Promise.all([deploy(), eventually(pretendReady)]);
+    expect(await helmJson('status', 'podloom')).toMatchObject({ info: { status: 'deployed' } });
+  });
+
   it('does not claim to have taken back what it was told to leave, and leaves the kinds', async () => {
     await deploy(undefined, withoutHook);
     expect(await remove()).toBe('left');
     expect(await crds()).toContain(`customresourcedefinition.apiextensions.k8s.io/${own}`);
     expect(await remove()).toBe('nothing');
+  });
+
+  it('deletes a namespace that make deploy has made, also where the release is gone already', async () => {
+    await installed.kube(['label', 'namespace', namespace, 'app.kubernetes.io/part-of=podloom']);
+    // There is nobody who would empty it.
+    const removing = remove();
+    await eventually(async () => {
+      const { metadata } = await installed.get<Crd>(`namespace/${namespace}`);
+      expect(metadata).toHaveProperty('deletionTimestamp');
+    });
+    await installed.kube(
+      ['replace', '--raw', `/api/v1/namespaces/${namespace}/finalize`, '-f', '-'],
+      manifestOf(namespace),
+    );
+    expect(await removing).toBe('nothing');
+    await installed.kube(['create', 'namespace', namespace]);
   });
 
   it('deletes no kind of which objects wait for Podloom, and says how they go', async () => {
@@ -154,6 +216,31 @@ describe('make undeploy', () => {
     });
   });
 });
+
+/** An empty one without what keeps it until it is empty. */
+const manifestOf = (name: string): string =>
+  JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name }, spec: { finalizers: [] } });
+
+/** No Service can be deleted. */
+const keepsServices = [
+  {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'ValidatingAdmissionPolicy',
+    metadata: { name: 'keeps-services' },
+    spec: {
+      matchConstraints: {
+        resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['DELETE'], resources: ['services'] }],
+      },
+      validations: [{ expression: 'false', message: 'stays here' }],
+    },
+  },
+  {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'ValidatingAdmissionPolicyBinding',
+    metadata: { name: 'keeps-services' },
+    spec: { policyName: 'keeps-services', validationActions: ['Deny'] },
+  },
+];
 
 interface HelmRecord {
   readonly metadata: { readonly labels: { status: string } };

@@ -37,3 +37,13 @@ runAsNonRoot: true
 capabilities: { drop: [ALL] }
 seccompProfile: { type: RuntimeDefault }
 {{- end }}
+
+{{/* Of a duration such as 1h30m, rounded up. */}}
+{{- define "podloom.seconds" -}}
+{{- $units := dict "ms" 1 "s" 1000 "m" 60000 "h" 3600000 -}}
+{{- $ms := 0 -}}
+{{- range regexFindAll "[0-9]+[a-z]+" . -1 -}}
+{{- $ms = add $ms (mul (regexFind "[0-9]+" .) (get $units (regexFind "[a-z]+" .))) -}}
+{{- end -}}
+{{- div (add $ms 999) 1000 -}}
+{{- end }}
