@@ -1,7 +1,12 @@
-/** `podloom plan POD` where nobody has done anything yet: there is neither operator nor agent. */
-import { expect, inject, it } from 'vitest';
+/** `podloom plan` where nobody has done anything yet: there is neither operator nor agent. */
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, inject, it, onTestFinished } from 'vitest';
+import { parse } from 'yaml';
 import { commandsFor } from '../chart/installed.ts';
 import { world } from '../operator/world.ts';
+import { eventually } from '../setup/eventually.ts';
 
 it('`podloom plan POD` says what is still to be done for that pod, in words and as JSON', async () => {
   const w = await world();
@@ -29,5 +34,41 @@ it('`podloom plan POD` says what is still to be done for that pod, in words and 
         expect.objectContaining({ do: 'addAddress', in: 'pod', address: '10.45.0.2/24' }),
       ]) as unknown,
     },
+  ]);
+});
+
+it('`podloom plan` shows who may change one kind only what that brings, and says what it could not see', async () => {
+  const w = await world();
+  const { kube, podloom } = await commandsFor(inject('kubeconfig'));
+  await w.pod('a', { podNetworkConfig: 'c' });
+  const there = ['-n', w.namespace];
+  const kinds = ['podnetworkconfigs.podnetwork.opdev.io', 'podnetworks.podnetwork.opdev.io', 'pods'];
+  await kube(['create', 'role', 'tenant', ...there, '--verb=list', `--resource=${kinds.join(',')}`]);
+  await kube(['create', 'rolebinding', 'tenant', ...there, '--role=tenant', `--serviceaccount=${w.namespace}:tenant`]);
+  const folder = await mkdtemp(join(tmpdir(), 'podloom-plan-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const config = parse(await readFile(inject('kubeconfig'), 'utf8')) as { users: { user: object }[] };
+  for (const { user } of config.users) Object.assign(user, { as: `system:serviceaccount:${w.namespace}:tenant` });
+  await writeFile(join(folder, 'kubeconfig'), JSON.stringify(config));
+  const object = {
+    apiVersion: 'podnetwork.opdev.io/v1alpha1',
+    kind: 'PodNetworkConfig',
+    metadata: { name: 'c' },
+    spec: { eth0: { mtu: 1400 } },
+  };
+  await writeFile(join(folder, 'object.json'), JSON.stringify(object));
+
+  const plan = () =>
+    podloom(['plan', '-f', join(folder, 'object.json'), ...there, '--kubeconfig', join(folder, 'kubeconfig')]);
+  await eventually(async () => expect(await plan()).toMatchObject({ code: 0 }));
+  const { stdout, stderr } = await plan();
+  expect(stdout).toMatch(new RegExp(`^pod a on node ${w.node}\\n[^]*eth0 mtu 1400`));
+  const unseen = [...stderr.matchAll(/^not in the picture: (\w+) of namespace \S+, which you may not list$/gm)];
+  expect(unseen.map(([, kind]) => kind).toSorted()).toEqual([
+    'additionalnetworks',
+    'bridges',
+    'ippools',
+    'podconfigs',
+    'primarynetworks',
   ]);
 });

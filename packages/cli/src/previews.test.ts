@@ -38,7 +38,7 @@ metadata: { name: sample, labels: { any: thing } }
 spec: { networkAttachments: [{ name: pc0, master: pcbr0, cdir: 10.0.0.0/24 }] }
 `,
     );
-    await expect(planFile({} as Client, 'default', file)).rejects.toThrow(
+    await expect(planFile({} as Client, 'default', file, () => undefined)).rejects.toThrow(
       'PodConfig sample is not valid: unknown field spec.networkAttachments[0].cdir',
     );
   });

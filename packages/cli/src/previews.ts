@@ -8,6 +8,7 @@ import {
   InvalidInput,
   ipPoolKind,
   type KubeObject,
+  type Resource,
   kindOf,
   networkGrantKind,
   podConfigKind,
@@ -38,7 +39,7 @@ import {
   rangesOfNode,
   type Sources,
 } from '@podloom/network';
-import { type Manifest, readManifests } from './manifest.ts';
+import { readManifests } from './manifest.ts';
 
 const sourceKinds = {
   podConfigs: podConfigKind,
@@ -48,10 +49,12 @@ const sourceKinds = {
   bridges: bridgeKind,
 } as const;
 type SourceName = keyof typeof sourceKinds;
+/** Hears in a sentence what is not in the picture. */
+type Tell = (what: string) => void;
 
 /** What is still to be done for one pod. */
-export async function planExisting(client: Client, namespace: string, pod: string): Promise<Preview[]> {
-  const previews = await previewNamespace(client, namespace, [], pod);
+export async function planExisting(client: Client, namespace: string, pod: string, tell: Tell): Promise<Preview[]> {
+  const previews = await previewNamespace(client, namespace, [], tell, pod);
   const found = previews.filter((preview) => preview.pod === pod);
   if (found.length === 0) {
     throw new InvalidInput('NO_POD', `There is no running pod ${pod} in namespace ${namespace}`);
@@ -59,18 +62,13 @@ export async function planExisting(client: Client, namespace: string, pod: strin
   return found;
 }
 
-/** What applying a file would do to all pods; those that would not change are left out. `ignore` hears of objects of other kinds. */
-export async function planFile(
-  client: Client,
-  namespace: string,
-  file: string,
-  ignore: (manifest: Manifest) => void = () => undefined,
-): Promise<Preview[]> {
+/** What applying a file would do to all pods; those that would not change are left out. */
+export async function planFile(client: Client, namespace: string, file: string, tell: Tell): Promise<Preview[]> {
   const kinds: string[] = Object.values(sourceKinds).map((one) => one.kind);
   const objects = readManifests(file).flatMap((manifest) => {
     const kind = kindOf(manifest);
     if (!kind || !kinds.includes(kind.kind)) {
-      ignore(manifest);
+      tell(`left out: ${manifest.kind} ${manifest.metadata.name} changes no pod by itself`);
       return [];
     }
     // As strict as kubectl, which has the API server refuse what it would otherwise drop.
@@ -92,7 +90,7 @@ export async function planFile(
   const previews: Preview[] = [];
   for (const one of new Set(objects.map(({ metadata }) => metadata.namespace ?? namespace))) {
     const theirs = objects.filter(({ metadata }) => metadata.namespace === one);
-    previews.push(...(await previewNamespace(client, one, theirs)));
+    previews.push(...(await previewNamespace(client, one, theirs, tell)));
   }
   return previews.filter(({ steps, conflicts, problems }) => steps.length + conflicts.length + problems.length > 0);
 }
@@ -101,14 +99,21 @@ async function previewNamespace(
   client: Client,
   namespace: string,
   changed: readonly KubeObject[],
+  tell: Tell,
   only?: string,
 ): Promise<readonly Preview[]> {
+  /** Who was granted one kind may not see the others. */
+  const listed = async <T extends KubeObject>(resource: Resource<T>): Promise<readonly T[]> => {
+    const found = await asFarAsAllowed(async () => (await client.list(resource, { namespace })).items);
+    if (!found) tell(`not in the picture: ${resource.plural} of namespace ${namespace}, which you may not list`);
+    return found ?? [];
+  };
   const [sources, limits, pods, networks, pools] = await Promise.all([
-    listSources(client, namespace),
+    listSources(listed),
     readLimits(client, namespace),
     client.list(podResource, { namespace }),
     client.list(podNetworkKind.resource, { namespace }),
-    client.list(ipPoolKind.resource, { namespace }),
+    listed(ipPoolKind.resource),
   ]);
   const after = withChanged(sources, changed);
   const devices = bridgeDevices([
@@ -132,7 +137,7 @@ async function previewNamespace(
       })),
     sources: after,
     networks: networks.items,
-    pools: pools.items,
+    pools,
     devices,
     limits,
     now: new Date().toISOString(),
@@ -165,10 +170,10 @@ async function asFarAsAllowed<T>(read: () => Promise<T>): Promise<T | undefined>
   }
 }
 
-async function listSources(client: Client, namespace: string): Promise<Sources> {
+async function listSources(list: (resource: Resource<KubeObject>) => Promise<readonly KubeObject[]>): Promise<Sources> {
   const lists = await Promise.all(
-    Object.entries(sourceKinds).map(async ([name, kind]) => {
-      const { items } = await client.list<KubeObject>(kind.resource, { namespace });
+    Object.entries(sourceKinds).map(async ([name, { resource }]) => {
+      const items = await list(resource as Resource);
       return [name, items.filter(({ metadata }) => metadata.deletionTimestamp === undefined)] as const;
     }),
   );

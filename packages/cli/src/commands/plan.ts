@@ -20,12 +20,11 @@ export function planCommand(): Command {
       if ((pod === undefined) === (filename === undefined))
         command.error('error: name a pod, or a file with -f, and not both');
       const { describePreviews, planExisting, planFile } = await import('../previews.ts');
+      const tell = (what: string): void => console.error(what);
       const previews = await withClient(options, (client, namespace) =>
         filename === undefined
-          ? planExisting(client, namespace, pod ?? '')
-          : planFile(client, namespace, filename, ({ kind, metadata }) =>
-              console.error(`left out: ${kind} ${metadata.name} changes no pod by itself`),
-            ),
+          ? planExisting(client, namespace, pod ?? '', tell)
+          : planFile(client, namespace, filename, tell),
       );
       if (output === 'json') console.log(JSON.stringify(previews, null, 2));
       else process.stdout.write(describePreviews(previews));
