@@ -338,11 +338,10 @@ export async function installOnPrivate(
   for (const { file } of [product, sample]) await clusterLoad({ name: cluster, archive: file });
   tell('Installing Podloom with Helm');
   const { helm } = await tools(kubeconfig);
-  const chosen = await chosenValues(helm, values);
-  const set = {
-    'operator.reservedCidrs': [...new Set([...chosen.reservedCidrs, addresses.range])],
-    ...(chosen.sampleImage === undefined && { 'sampleDeployment.image': sample.name }),
-  };
+  const written = values === undefined ? null : (parse(readFileSync(values, 'utf8')) as Values | null);
+  const text = await helm('get', 'values', release, '--namespace', chartNamespace, '--output=json').catch(() => 'null');
+  const kept = JSON.parse(text) as Values | null;
+  const set = privateValues({ written, kept, sample: sample.name, range: addresses.range });
   await installChart({ kubeconfig, image: product.name, digest: product.digest, values, set });
 }
 
@@ -351,19 +350,22 @@ interface Values {
   readonly sampleDeployment?: { readonly image?: string };
 }
 
-/** What an administrator chose, now or before, of the values that are set here otherwise. */
-async function chosenValues(
-  helm: Tool,
-  values: string | undefined,
-): Promise<{ readonly reservedCidrs: readonly string[]; readonly sampleImage: string | undefined }> {
-  const written = values === undefined ? null : (parse(readFileSync(values, 'utf8')) as Values | null);
-  const text = await helm('get', 'values', release, '--namespace', chartNamespace, '--output=json').catch(() => 'null');
-  const kept = JSON.parse(text) as Values | null;
-  const keptImage = kept?.sampleDeployment?.image;
+interface PrivateValues {
+  /** In the file of this time, and of what was installed before. */
+  readonly written: Values | null;
+  readonly kept: Values | null;
+  readonly sample: string;
+  readonly range: string;
+}
+
+/** What a private cluster needs, beside what its administrator chose. */
+export function privateValues({ written, kept, sample, range }: PrivateValues): Record<string, unknown> {
+  const reserved = written?.operator?.reservedCidrs ?? kept?.operator?.reservedCidrs ?? [];
+  const image = written?.sampleDeployment?.image ?? kept?.sampleDeployment?.image ?? sample;
   return {
-    reservedCidrs: written?.operator?.reservedCidrs ?? kept?.operator?.reservedCidrs ?? [],
-    // Images of this name are those that were set here.
-    sampleImage: written?.sampleDeployment?.image ?? (keptImage?.startsWith('podloom.local/') ? undefined : keptImage),
+    'operator.reservedCidrs': [...new Set([...reserved, range])],
+    // An image that was set here before may be older than the one that is there now.
+    'sampleDeployment.image': image.startsWith('podloom.local/') ? sample : image,
   };
 }
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import type { DaemonSet } from '@podloom/kube';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { installChart, removeChart } from '../../tools/deploy.ts';
+import { installChart, privateValues, removeChart } from '../../tools/deploy.ts';
 import { eventually } from '../setup/eventually.ts';
 import { type Installed, chart, chartOnApiServer, manifest, namespace } from './installed.ts';
 
@@ -48,6 +48,23 @@ const helmJson = async (...args: string[]): Promise<Record<string, unknown>> => 
 
 const withdrawals = async (): Promise<object[]> =>
   (await installed.get<{ items: object[] }>('jobs', '-n', namespace)).items;
+
+describe('on a private cluster', () => {
+  const there = { sample: 'podloom.local/tools:2', range: '10.90.0.0/16' };
+  const chosen = (image: string) => ({ sampleDeployment: { image }, operator: { reservedCidrs: ['10.7.0.0/16'] } });
+
+  it.each([
+    ['nothing was chosen', null, null, there.sample, []],
+    ['it was made here before', null, chosen('podloom.local/tools:1'), there.sample, ['10.7.0.0/16']],
+    ['it was chosen before', null, chosen('own/tools:3'), 'own/tools:3', ['10.7.0.0/16']],
+    ['it is chosen now', chosen('own/tools:4'), chosen('own/tools:3'), 'own/tools:4', ['10.7.0.0/16']],
+  ])('has its own range reserved, and the sample image that is there where %s', (_, written, kept, image, reserved) => {
+    expect(privateValues({ written, kept, ...there })).toEqual({
+      'operator.reservedCidrs': [...reserved, there.range],
+      'sampleDeployment.image': image,
+    });
+  });
+});
 
 describe('make deploy', () => {
   it('takes values from a file, and keeps them when it is run without', async () => {
