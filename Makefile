@@ -25,8 +25,10 @@ cluster-needs: setup
 deploy-needs: setup
 	@{ command -v kubectl && command -v helm; } >/dev/null || $(BOOTSTRAP) go
 
-test-needs: cluster-needs
-	@$(BOOTSTRAP) packages $(TEST_PACKAGES)
+# Who is not root gets no packages installed: the tiers that need them say so, and the others run.
+test-needs: setup
+	@$(BOOTSTRAP) packages $(CLUSTER_PACKAGES) $(TEST_PACKAGES) || [ "$$(id -u)" != 0 ]
+	@$(BOOTSTRAP) go
 
 up: cluster-needs ## Start a private two-node Kubernetes with Podloom on it (again: seconds)
 	@$(NODE) tools/up.ts
