@@ -11,7 +11,7 @@ const config = (namespace: string, attachments: object[], metadata: object = {})
   });
 
 describe('declaredNetworks', () => {
-  it('names bridge and range of links and bridges of the namespace, and of no other', () => {
+  it('names bridge and range of links and bridges of the namespace, and of no other, and nothing of a link without bridge', () => {
     const bridge = bridgeKind.parse({
       apiVersion: bridgeKind.apiVersion,
       kind: 'Bridge',
@@ -30,7 +30,6 @@ describe('declaredNetworks', () => {
     };
     expect(declaredNetworks('here', sources)).toEqual([
       { network: 'br0', cidr: '10.1.0.0/24' },
-      { network: 'pc1', cidr: '10.2.0.0/24' },
       { network: 'br1', cidr: 'fd00::/64' },
     ]);
   });

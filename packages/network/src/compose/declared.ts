@@ -1,5 +1,4 @@
-/** The networks with a range that the objects of a namespace ask for, whoever gets them: a pool of any other is of the past. */
-import { networkOf } from './pod.ts';
+/** The bridges with a range that the objects of a namespace ask for, whoever gets them: a pool of any other network is of the past. */
 import { type Sources, bridgeWishes, linkWishes } from './wishes.ts';
 
 export interface DeclaredNetwork {
@@ -11,7 +10,9 @@ export function declaredNetworks(namespace: string, sources: Sources): DeclaredN
   const links = linkWishes(sources).filter(({ asker }) => asker.namespace === namespace);
   const bridges = bridgeWishes(sources).filter(({ asker }) => asker.namespace === namespace);
   return [
-    ...links.flatMap((wish) => wish.cidrs.map((cidr) => ({ network: networkOf(wish), cidr }))),
+    ...links.flatMap(({ bridge, cidrs }) =>
+      bridge === undefined ? [] : cidrs.map((cidr) => ({ network: bridge, cidr })),
+    ),
     ...bridges.flatMap(({ name, cidrs }) => cidrs.map((cidr) => ({ network: name, cidr }))),
   ];
 }

@@ -148,6 +148,11 @@ describe('composePod', () => {
     expect(first?.requests).toMatchObject([{ cidr: '10.9.0.0/24', gateway: '10.9.0.254' }]);
   });
 
+  it('asks no address for a link without a bridge', () => {
+    const { interfaces } = composePod(pod, { podConfigs: [podConfig('a', 1, { ...pc0, master: undefined })] });
+    expect(interfaces.map(({ requests }) => requests)).toEqual([[]]);
+  });
+
   it('gives the bridge no address where the gateway is None', () => {
     const [first] = composePod(pod, { podConfigs: [podConfig('a', 1, { ...pc0, gateway: 'None' })] }).interfaces;
     expect(first?.interface.bridge?.gateways).toEqual([]);

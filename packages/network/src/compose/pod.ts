@@ -137,7 +137,7 @@ const routesOf = (wish: LinkWish | PrimaryWish): LinkWish['routes'] =>
 
 const sameIp = (a: string, b: string): boolean => formatIp(parseIp(a)) === formatIp(parseIp(b));
 
-/** What a link takes its addresses of: the bridge that it is on, or else itself. */
+/** What a link takes its addresses of: the bridge that it is on. Without one it has none, and is a network by itself. */
 export const networkOf = ({
   bridge,
   name,
@@ -153,7 +153,6 @@ function composeInterface(
   devices: ReadonlyMap<string, string>,
 ): ComposedInterface {
   const bridge = wish.bridge === undefined ? undefined : settings.get(wish.bridge);
-  const range: RangeWish = bridge ? { ...bridge, cidrs: wish.cidrs.length > 0 ? wish.cidrs : bridge.cidrs } : wish;
   const { key, name, namePrefix, linkType, parent, mtuBytes, macAddress, alias, routes, asker } = wish;
   return {
     interface: {
@@ -179,7 +178,8 @@ function composeInterface(
       ...(alias === undefined ? {} : { alias }),
       routes: [...routes],
     },
-    requests: requestsOf(wish, range),
+    // Without a bridge nobody decides what the range is like: each who names the link so would have it its own way.
+    requests: bridge ? requestsOf(wish, { ...bridge, cidrs: wish.cidrs.length > 0 ? wish.cidrs : bridge.cidrs }) : [],
   };
 }
 
