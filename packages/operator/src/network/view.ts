@@ -79,6 +79,8 @@ export function view(
   /** By namespace, renewed where something has changed: the bridges that its objects name, and with them those that its PodNetworks have recorded. */
   const namings = new Map<string, { readonly named: ReadonlySet<string>; readonly all: readonly BridgeNaming[] }>();
   const changed = new Set<string>();
+  /** By `namingKey`, while somebody names the bridge: what pods were composed with. Their PodNetworks are heard of later than the next rival may be. */
+  const given = new Map<string, string>();
   let reserved: string[] | undefined;
   /** By namespace. */
   const sources = new Map<string, Sources>();
@@ -135,7 +137,7 @@ export function view(
     return known;
   };
 
-  /** Of all namespaces, because they share the nodes' list of names. What a PodNetwork has recorded stays. */
+  /** Of all namespaces, because they share the nodes' list of names. What a PodNetwork has recorded, or is about to, stays. */
   function currentDevices(): Map<string, string> {
     if (devices) return devices;
     for (const namespace of changed) {
@@ -153,7 +155,16 @@ export function view(
       else namings.set(namespace, { named, all });
     }
     changed.clear();
-    devices = bridgeDevices([...namings.values()].flatMap((one) => one.all));
+    const all = [...namings.values()].flatMap((one) => one.all);
+    devices = bridgeDevices(
+      all.map(({ namespace, bridge, since, device = given.get(namingKey(namespace, bridge)) }) => ({
+        namespace,
+        bridge,
+        since,
+        device,
+      })),
+    );
+    for (const key of given.keys()) if (!devices.has(key)) given.delete(key);
     return devices;
   }
 
@@ -208,7 +219,10 @@ export function view(
       const refused = new Map(composed.interfaces.map((one) => [one, refusalOf(one, bounds)]));
       const interfaces = composed.interfaces.filter((one) => refused.get(one) === undefined);
       const refs = [...interfaces.map((one) => one.interface.source), ...(composed.primary?.sources ?? [])];
-      const bridges = new Set(interfaces.flatMap((one) => one.interface.bridge?.name ?? []));
+      const bridges = new Map(
+        interfaces.flatMap(({ interface: { bridge } }) => (bridge ? [[bridge.name, bridge.device]] : [])),
+      );
+      for (const [bridge, device] of bridges) given.set(namingKey(namespace, bridge), device);
       const sources = sourcesIn(namespace).filter((source) =>
         isBridge(source)
           ? source.metadata.deletionTimestamp === undefined && bridges.has(source.spec.name)
