@@ -11,7 +11,7 @@ import {
   podNetworkKind,
   primaryNetworkKind,
 } from '@podloom/api';
-import { nodes, serviceCidrs } from '@podloom/kube';
+import { namespaces, nodes, serviceCidrs } from '@podloom/kube';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { eventually } from '../setup/eventually.ts';
 import { type World, eventsOf, world } from './world.ts';
@@ -311,6 +311,34 @@ describe('a namespace', () => {
     await eventually(async () => expect((await w.networkOf('a'))?.spec.interfaces).toEqual([]));
     await w.removeConfig('c');
     await eventually(async () => expect(await w.networkOf('a')).toBeUndefined());
+  });
+
+  it('has what is granted to its labels also if it is heard of later than its pods', async () => {
+    const w = await world();
+    const { client, namespace } = w;
+    const selector = { matchLabels: { 'kubernetes.io/metadata.name': namespace } };
+    const grant = { metadata: { name: namespace }, spec: { namespaces: { selector }, devices: ['eth1'] } };
+    await client.create(networkGrantKind.resource, grant);
+    onTestFinished(() => client.delete(networkGrantKind.resource, namespace));
+    const wrap = (one: World['client']): World['client'] =>
+      new Proxy(one, {
+        get(target, name, receiver) {
+          if (name !== 'list') return Reflect.get(target, name, receiver) as unknown;
+          const list: typeof client.list = async (resource, options) => {
+            const all = await target.list(resource, options);
+            return resource.plural === namespaces.plural ? { ...all, items: [] } : all;
+          };
+          return list;
+        },
+      });
+    await w.operator({ wrap });
+    await w.config('c', [{ name: 'mv0', linkType: 'macvlan', parent: 'eth1' }]);
+    await w.pod('a', { podconfig: 'c' });
+    const isWaiting = async (): Promise<boolean> =>
+      (await w.networkOf('a'))?.spec.waiting?.[0]?.reason === 'NotGranted';
+    await eventually(async () => expect(await isWaiting()).toBe(true));
+    await client.patch(namespaces, namespace, { metadata: { annotations: { seen: 'now' } } }, { type: 'merge' });
+    await eventually(async () => expect((await w.networkOf('a'))?.spec.interfaces).toHaveLength(1));
   });
 });
 

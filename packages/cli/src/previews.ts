@@ -157,7 +157,7 @@ async function readLimits(client: Client, namespace: string): Promise<Limits> {
   ]);
   return {
     reserved: [...(nodeList ?? []).flatMap(rangesOfNode), ...(services ?? []).flatMap(({ spec }) => spec?.cidrs ?? [])],
-    grants: grants && grantsFor(namespace, labels?.[0], grants),
+    grants: grants && grantsFor(namespace, labels?.[0] ?? {}, grants),
   };
 }
 

@@ -20,7 +20,7 @@ import type { PodIdentity } from './composed.ts';
 import { declaredNetworks } from './declared.ts';
 import { bridgeDevices, bridgeNamings, type BridgeNaming, uniqueNamings } from './devices.ts';
 import { bridgeConflicts, bridgeSettings, composePod } from './pod.ts';
-import { refusalOf } from './refusals.ts';
+import { grantsFor, refusalOf } from './refusals.ts';
 import { selects } from './selects.ts';
 import { type Sources, unreadable } from './wishes.ts';
 
@@ -552,6 +552,25 @@ describe('bridgeDevices', () => {
         expect(Object.fromEntries(bridgeDevices(kept))).toEqual(Object.fromEntries(devices));
       }),
     );
+  });
+});
+
+const granted = (namespaces: object) => ({ ...grant, spec: { namespaces, devices: ['eth1'] } });
+
+describe('grantsFor', () => {
+  const all = [
+    granted({ names: ['here'] }),
+    granted({ selector: { matchLabels: { tier: 'a' } } }),
+    granted({ selector: { matchExpressions: [{ key: 'b', operator: 'DoesNotExist' }] } }),
+  ];
+
+  it.each([
+    ['whose labels are unknown, what names it', undefined, [true, false, false]],
+    ['without labels, what says so, too', {}, [true, false, true]],
+    ['with the labels asked for, all', { tier: 'a' }, [true, true, true]],
+  ])('finds for a namespace %s', (_, labels, found) => {
+    const grants = grantsFor('here', labels, all);
+    expect(all.map((one) => grants.includes(one))).toEqual(found);
   });
 });
 

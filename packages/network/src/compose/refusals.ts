@@ -81,6 +81,7 @@ export function refusalOf(
   return undefined;
 }
 
+/** While its labels are unknown no selector chooses the namespace: one that says what must not be there would choose every such. */
 export function grantsFor(
   namespace: string,
   labels: KubeObject['metadata']['labels'],
@@ -88,6 +89,9 @@ export function grantsFor(
 ): NetworkGrant[] {
   return all.filter(({ spec: { namespaces } }) => {
     const { names, selector } = namespaces;
-    return names?.includes(namespace) === true || (selector !== undefined && selects(selector, labels ?? {}));
+    return (
+      names?.includes(namespace) === true ||
+      (selector !== undefined && labels !== undefined && selects(selector, labels))
+    );
   });
 }

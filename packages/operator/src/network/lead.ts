@@ -301,10 +301,11 @@ export async function leadNetwork(options: NetworkOptions, signal: AbortSignal):
           ]
         : []),
       dependsOn(telling(caches.grants, asksOtherwise), everyPod),
+      // Also one that was heard of after its pods: until then no selector grants it anything.
       dependsOn(
         telling(
           caches.namespaces,
-          (old, now) => old !== undefined && !isSameJson(old.metadata.labels, now.metadata.labels),
+          (old, now) => podController.isReady && (!old || !isSameJson(old.metadata.labels, now.metadata.labels)),
         ),
         ({ metadata }) => podsIn(metadata.name ?? ''),
       ),

@@ -174,8 +174,8 @@ export function view(
       ...(serviceRanges?.list() ?? []).flatMap(rangesOfServices),
       ...caches.nodes.list().flatMap(rangesOfNode),
     ];
-    const labels = caches.namespaces.get(namespace)?.metadata.labels;
-    return { reserved, grants: grantsFor(namespace, labels, caches.grants.list()) };
+    const known = caches.namespaces.get(namespace);
+    return { reserved, grants: grantsFor(namespace, known && (known.metadata.labels ?? {}), caches.grants.list()) };
   }
 
   const sourcesIn = (namespace: string): SourceObject[] =>
