@@ -11,6 +11,7 @@ import {
   type PodNetworkSpec,
   type PodloomError,
   nodeLabel,
+  parseIp,
   podNetworkKind,
   podNetworkRoom,
 } from '@podloom/api';
@@ -30,6 +31,7 @@ import {
   unlessGone,
 } from '@podloom/kube';
 import {
+  type AddressRequest,
   type AllocationResult,
   type ComposedInterface,
   type ObjectRef,
@@ -161,11 +163,11 @@ interface Addressed {
 }
 
 /** An interface that cannot have all its addresses is left out whole; the others go on. */
-async function giveAddresses(
+export async function giveAddresses(
   pod: Pod,
-  { interfaces }: PodComposition,
+  { interfaces }: Pick<PodComposition, 'interfaces'>,
   network: PodNetwork | undefined,
-  context: NetworkContext,
+  context: Pick<NetworkContext, 'allocator' | 'clock' | 'waits'>,
 ): Promise<Addressed> {
   const outcomes = await Promise.all(interfaces.map((one) => giveTo(pod, one, network, context)));
   const lacking = outcomes.filter(({ problem }) => problem !== undefined);
@@ -177,7 +179,7 @@ async function giveAddresses(
   return {
     interfaces: outcomes.flatMap(({ link }) => link ?? []),
     problems: lacking.flatMap(({ problem }) => problem ?? []),
-    waiting: new Map(lacking.map(({ composed }) => [composed.interface.key, composed.requests])),
+    waiting: new Map(lacking.map(({ composed, asked }) => [composed.interface.key, asked])),
     // A moment more, because time in a pool is compared by who reads it next.
     ...(ends.length === 0
       ? {}
@@ -189,9 +191,10 @@ async function giveTo(
   pod: Pod,
   composed: ComposedInterface,
   network: PodNetwork | undefined,
-  { allocator }: NetworkContext,
+  { allocator }: Pick<NetworkContext, 'allocator'>,
 ): Promise<{
   composed: ComposedInterface;
+  asked: readonly AddressRequest[];
   link?: PodInterface;
   problem?: Problem;
   coolUntilMs?: number | undefined;
@@ -199,31 +202,44 @@ async function giveTo(
   const { name: podName = '', uid: podUid = '', namespace = '' } = pod.metadata;
   const { key: interfaceKey, source } = composed.interface;
   const has = network?.spec.interfaces.find(({ key }) => key === interfaceKey)?.addresses ?? [];
-  const results = await Promise.all(
-    composed.requests.map(async (range): Promise<AllocationResult> => {
-      const request: PoolRequest = { podName, podUid, interfaceKey, nodeName: pod.spec?.nodeName };
-      const kept = has.find((one) => isRequested(one.split('/')[0] ?? '', range));
-      const address = range.address ?? kept?.split('/')[0];
-      if (address === undefined) return await allocator.allocate(namespace, range, request);
-      // Most looks at a pod change nothing, and need not wait for those that do. The prefix is the range's, which may have grown.
-      if (kept !== undefined && allocator.has(namespace, range, { ...request, address })) {
-        return { address: `${address}/${range.cidr.split('/')[1]}` };
-      }
-      // What it has already stays, even if the pool was lost.
-      const result = await allocator.allocate(namespace, range, { ...request, address, hasIt: kept !== undefined });
-      return 'failed' in result && range.address === undefined
-        ? await allocator.allocate(namespace, range, request)
-        : result;
-    }),
-  );
-  const failed = results.find((result) => 'failed' in result);
-  if (failed) {
-    const { failed: reason, message, coolUntilMs } = failed;
-    return { composed, problem: { ref: source, reason, message }, coolUntilMs };
+  const give = async (range: AddressRequest): Promise<AllocationResult> => {
+    const request: PoolRequest = { podName, podUid, interfaceKey, nodeName: pod.spec?.nodeName };
+    const kept = has.find((one) => isRequested(one.split('/')[0] ?? '', range));
+    const address = range.address ?? kept?.split('/')[0];
+    if (address === undefined) return await allocator.allocate(namespace, range, request);
+    // Most looks at a pod change nothing, and need not wait for those that do. The prefix is the range's, which may have grown.
+    if (kept !== undefined && allocator.has(namespace, range, { ...request, address })) {
+      return { address: `${address}/${range.cidr.split('/')[1]}` };
+    }
+    // What it has already stays, even if the pool was lost.
+    const result = await allocator.allocate(namespace, range, { ...request, address, hasIt: kept !== undefined });
+    return 'failed' in result && range.address === undefined
+      ? await allocator.allocate(namespace, range, request)
+      : result;
+  };
+  // One after the other and in everybody's order: of two pods that want the same two, neither has the one that the other lacks.
+  const given = new Map<AddressRequest, string>();
+  const order = composed.requests.toSorted(byAddress);
+  for (const [i, range] of order.entries()) {
+    const result = await give(range);
+    if ('failed' in result) {
+      const { failed: reason, message, coolUntilMs } = result;
+      // What it has of those that come later is given back: another may have the first and wait for it.
+      return { composed, asked: order.slice(0, i + 1), problem: { ref: source, reason, message }, coolUntilMs };
+    }
+    given.set(range, result.address);
   }
-  const addresses = results.flatMap((result) => ('address' in result ? result.address : []));
-  return { composed, link: withAddresses(composed, addresses) };
+  const addresses = composed.requests.flatMap((range) => given.get(range) ?? []);
+  return { composed, asked: order, link: withAddresses(composed, addresses) };
 }
+
+/** By family, then address, or else that of the range. */
+function byAddress(a: AddressRequest, b: AddressRequest): number {
+  const [x, y] = [placeOf(a), placeOf(b)];
+  return x.family - y.family || Number(x.value - y.value);
+}
+const placeOf = ({ address, cidr }: AddressRequest): ReturnType<typeof parseIp> =>
+  parseIp(address ?? cidr.split('/')[0] ?? '');
 
 function problemsOf(
   pod: Pod,
