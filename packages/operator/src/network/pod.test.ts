@@ -78,3 +78,12 @@ describe('an interface with several addresses', () => {
     expect([...waiting]).toEqual([[key, [range('10.0.0.5')]]]);
   });
 });
+
+describe('an interface that moves to another bridge with the same range', () => {
+  it('has the address of the former no more', async () => {
+    const { give, asked } = world();
+    await give('a', [range()], network('a', 'former', ['10.0.0.9/24']));
+    await give('a', [range()], network('a', 'br', ['10.0.0.9/24']));
+    expect(asked).toEqual(['a any', 'a 10.0.0.9 that it has']);
+  });
+});

@@ -37,6 +37,7 @@ import {
   type ObjectRef,
   type PoolRequest,
   coolDownMs,
+  networkOf,
   withAddresses,
 } from '@podloom/network';
 import type { NetworkContext } from './context.ts';
@@ -201,7 +202,9 @@ async function giveTo(
 }> {
   const { name: podName = '', uid: podUid = '', namespace = '' } = pod.metadata;
   const { key: interfaceKey, source } = composed.interface;
-  const has = network?.spec.interfaces.find(({ key }) => key === interfaceKey)?.addresses ?? [];
+  const before = network?.spec.interfaces.find(({ key }) => key === interfaceKey);
+  // On another network the same address is another one.
+  const has = before && networkOf(before) === networkOf(composed.interface) ? before.addresses : [];
   const give = async (range: AddressRequest): Promise<AllocationResult> => {
     const request: PoolRequest = { podName, podUid, interfaceKey, nodeName: pod.spec?.nodeName };
     const kept = has.find((one) => isRequested(one.split('/')[0] ?? '', range));
