@@ -1,6 +1,6 @@
 import type { PodNetwork } from '@podloom/api';
 import { describe, expect, it } from 'vitest';
-import { holders, isClean, leavingAnnotation } from './pod-network.ts';
+import { holders, isClean, leavingAnnotation, withSpec } from './pod-network.ts';
 
 type Primary = PodNetwork['spec']['primary'];
 type Record = NonNullable<PodNetwork['status']>['primary'];
@@ -22,6 +22,15 @@ describe('a PodNetwork whose primary link was changed', () => {
   ])('holds who asked for it while it %s', (_, primary, record) => {
     expect(holders(network(primary, record))).toHaveLength(1);
     expect(isClean(network(primary, record))).toBe(false);
+  });
+
+  it.each([
+    ['as long as it is to be restored', { before: { mtuBytes: 1500 } }, 1],
+    ['not if it is restored', undefined, 0],
+  ])('holds them also when the pod changes again, %s', (_, record, count) => {
+    const seen = network(undefined, record);
+    const changed = withSpec(seen, { ...seen.spec, waiting: [] });
+    expect(holders({ ...changed, metadata: { ...changed.metadata, generation: 3 } })).toHaveLength(count);
   });
 
   it('holds them no longer then', () => {

@@ -26,23 +26,35 @@ export const isClean = (network: PodNetwork): boolean =>
 const holdsSomething = ({ status }: PodNetwork): boolean =>
   (status?.interfaces ?? []).length > 0 || recordIn(status?.primary) !== undefined;
 
-export const specSources = ({ interfaces, primary }: Pick<PodNetworkSpec, 'interfaces' | 'primary'>): string[] => [
+const specSources = ({ interfaces, primary }: Pick<PodNetworkSpec, 'interfaces' | 'primary'>): string[] => [
   ...new Set(
     [...interfaces.map(({ source }) => source), ...(primary?.sources ?? [])].map(({ kind, name }) => `${kind}/${name}`),
   ),
 ];
 
-export const leavingOf = (network: PodNetwork): string[] =>
-  (network.metadata.annotations?.[leavingAnnotation] ?? '').split(',').filter((text) => text !== '');
+/** Those of them that still hold something: until the agent has seen the change, and has restored a primary link that nobody changes any more. */
+function stillLeaving(network: PodNetwork): string[] {
+  const record = recordIn(network.status?.primary);
+  const restoring = record !== undefined && network.spec.primary?.interfaceName !== recordedLink(record);
+  if (isObserved(network) && !restoring) return [];
+  return (network.metadata.annotations?.[leavingAnnotation] ?? '').split(',').filter((text) => text !== '');
+}
+
+/** The same PodNetwork with another spec: whom that takes out is noted, beside those whom an earlier one took out. */
+export function withSpec(network: PodNetwork, spec: PodNetworkSpec): PodNetwork {
+  const now = new Set(specSources(spec));
+  const before = [...specSources(network.spec), ...stillLeaving(network)];
+  const leaving = [...new Set(before)].filter((source) => !now.has(source)).toSorted();
+  const { [leavingAnnotation]: _old, ...others } = network.metadata.annotations ?? {};
+  const annotations = leaving.length === 0 ? others : { ...others, [leavingAnnotation]: leaving.join(',') };
+  return { ...network, metadata: { ...network.metadata, annotations }, spec };
+}
 
 /** Every object that has, or may still have, something in this pod. */
 export function holders(network: PodNetwork): SourceKey[] {
   const namespace = network.metadata.namespace ?? '';
-  const record = recordIn(network.status?.primary);
-  const restoring = record !== undefined && network.spec.primary?.interfaceName !== recordedLink(record);
-  const leaving = isObserved(network) && !restoring ? [] : leavingOf(network);
   const seen = (network.status?.interfaces ?? []).map(({ key }) => key.split('/').slice(0, 2).join('/'));
-  return [...new Set([...specSources(network.spec), ...leaving, ...seen])].map((text) => {
+  return [...new Set([...specSources(network.spec), ...stillLeaving(network), ...seen])].map((text) => {
     const [kind = '', name = ''] = text.split('/');
     return sourceKey(namespace, kind, name);
   });

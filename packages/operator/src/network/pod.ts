@@ -41,16 +41,7 @@ import {
   withAddresses,
 } from '@podloom/network';
 import type { NetworkContext } from './context.ts';
-import {
-  isClean,
-  isIdle,
-  isObserved,
-  isPrimaryApplied,
-  isWaitingFor,
-  leavingAnnotation,
-  leavingOf,
-  specSources,
-} from './pod-network.ts';
+import { isClean, isIdle, isObserved, isPrimaryApplied, isWaitingFor, withSpec } from './pod-network.ts';
 import { type Wanted, isFinished, isRequested, livingUid, releaseForGone, releaseUnneeded } from './release.ts';
 import { keyOfSource } from './sources.ts';
 import type { PodComposition } from './view.ts';
@@ -354,18 +345,8 @@ async function update(
   { client, podNetworks }: NetworkContext,
   signal: AbortSignal,
 ): Promise<void> {
-  const { namespace, annotations } = network.metadata;
-  const now = new Set(specSources(spec));
-  const before = isObserved(network)
-    ? specSources(network.spec)
-    : [...specSources(network.spec), ...leavingOf(network)];
-  const leaving = [...new Set(before)].filter((source) => !now.has(source)).toSorted();
-  const { [leavingAnnotation]: _old, ...others } = annotations ?? {};
-  const metadata = {
-    ...network.metadata,
-    annotations: leaving.length === 0 ? others : { ...others, [leavingAnnotation]: leaving.join(',') },
-  };
-  podNetworks.wrote(await client.update(resource, { ...network, metadata, spec }, { namespace, signal }));
+  const { namespace } = network.metadata;
+  podNetworks.wrote(await client.update(resource, withSpec(network, spec), { namespace, signal }));
 }
 
 async function remove(
