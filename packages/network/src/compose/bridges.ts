@@ -39,7 +39,8 @@ export function settleBridges(links: readonly LinkWish[], bridges: readonly Brid
     for (const wish of sizes.filter(({ mtuBytes }) => mtuBytes !== sizes[0]!.mtuBytes)) {
       losers.set(wish, sizeConflict(wish, sizes[0]!));
     }
-    const content = voices.filter((wish) => !losers.has(wish));
+    // Who decides the ranges does so also if its MTU is not had.
+    const content = voices.filter((wish) => wish === decisive || !losers.has(wish));
     settings.set(name, {
       owner: decisive.asker,
       cidrs: decisive.cidrs,

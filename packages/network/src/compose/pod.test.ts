@@ -245,6 +245,18 @@ describe('composePod', () => {
     expect(composePod(pod, sources).interfaces[0]?.interface.bridge?.mtuBytes).toBe(9000);
   });
 
+  it('hands out nothing that is excluded by the Bridge whose range it is, whoever has the MTU', () => {
+    const bridges = [
+      bridge('jumbo', 9, { name: 'br9', mtu: 9000 }),
+      bridge('small', 5, { name: 'br9', mtu: 1400, cidr: '10.9.0.0/24', exclude: ['10.9.0.0/25'] }),
+    ];
+    const { interfaces } = composePod(pod, {
+      bridges,
+      podConfigs: [podConfig('a', 1, { name: 'pc0', master: 'br9' })],
+    });
+    expect(interfaces[0]?.requests).toMatchObject([{ cidr: '10.9.0.0/24', exclude: ['10.9.0.0/25'] }]);
+  });
+
   it.each([
     [9, 5, { loser: { kind: 'PrimaryNetwork' }, winner: { kind: 'PodConfig' } }],
     [5, 9, { loser: { kind: 'PodConfig' }, winner: { kind: 'PrimaryNetwork' } }],
