@@ -1,5 +1,5 @@
 /** Pods that come, change and go: each ends in exactly what is declared. */
-import { coreEvents, pods } from '@podloom/kube';
+import { coreEvents, nodes, pods } from '@podloom/kube';
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../setup/eventually.ts';
 import { eventsOf, world } from './world.ts';
@@ -148,6 +148,28 @@ describe('a pod', () => {
       expect(await eventsOf(w.client, w.namespace, 'host')).toContain('HostNetwork');
     });
     expect(await w.networkOf('host')).toBeUndefined();
+  });
+
+  it('on a node that does not run Linux is told so, has nothing, and keeps no object from going', async () => {
+    const w = await world();
+    await w.operator();
+    await w.config('c', one);
+    await w.pod('a', { podconfig: 'c' });
+    await eventually(async () => expect(await w.addressesOf('a')).toHaveLength(1));
+    await w.client.patch(nodes, w.node, { metadata: { labels: { 'kubernetes.io/os': 'windows' } } }, { type: 'merge' });
+    await eventually(async () => expect([await w.networks(), await w.used()]).toEqual([[], 0]));
+    await w.pod('b', { podconfig: 'c' });
+    await eventually(async () => {
+      expect((await w.getConfig('c'))?.status?.conditions?.[0]).toMatchObject({
+        status: 'False',
+        reason: 'NodeUnsupported',
+        message: expect.stringContaining(`node ${w.node}, which runs windows`),
+      });
+      expect(await eventsOf(w.client, w.namespace, 'b')).toEqual(['NodeUnsupported']);
+    });
+    expect(await w.networks()).toEqual([]);
+    await w.removeConfig('c');
+    await eventually(async () => expect(await w.getConfig('c')).toBeUndefined());
   });
 
   it('is told by one Event that it is attached, and by no other when it is looked at again', async () => {

@@ -36,7 +36,7 @@ import { type Caches, type ServiceRange, asksOtherwise, podMatters } from './cac
 import type { NetworkContext } from './context.ts';
 import { fresh } from './fresh.ts';
 import { bridgesOf, holders, isObserved } from './pod-network.ts';
-import { reconcileGonePod, reconcilePod } from './pod.ts';
+import { reconcileGonePod, reconcilePod, systemOf } from './pod.ts';
 import { type Pace, reconcileSource } from './source.ts';
 import {
   type SourceKey,
@@ -281,7 +281,7 @@ export async function leadNetwork(options: NetworkOptions, signal: AbortSignal):
       }),
       dependsOn(caches.pools, (pool) => [...waiting.podsFor(pool), ...loose(pool)]),
       dependsOn(
-        telling(caches.nodes, (old) => old === undefined),
+        telling(caches.nodes, (old, now) => old === undefined || systemOf(old) !== systemOf(now)),
         ({ metadata }) => podsOfNode(metadata.name ?? ''),
       ),
       // No network may overlap what is the cluster's. At the start every pod is looked at anyway.

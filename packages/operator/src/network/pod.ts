@@ -16,6 +16,7 @@ import {
   podNetworkRoom,
 } from '@podloom/api';
 import {
+  type Node,
   type Pod,
   type ReconcileContext,
   type Result,
@@ -57,6 +58,11 @@ export function isServed(pod: Pod, network: PodNetwork | undefined): boolean {
   );
 }
 
+export const systemOf = (node: Node | undefined): string | undefined => node?.metadata.labels?.['kubernetes.io/os'];
+
+/** Agents run on Linux: where another system is named nobody would ever answer a PodNetwork. */
+const hasNoAgent = (node: Node | undefined): boolean => (systemOf(node) ?? 'linux') !== 'linux';
+
 export async function reconcilePod(pod: Pod, context: NetworkContext, { signal }: ReconcileContext): Promise<Result> {
   const { caches, podNetworks } = context;
   const key = keyOf(pod);
@@ -69,7 +75,12 @@ export async function reconcilePod(pod: Pod, context: NetworkContext, { signal }
   }
   await releaseForGone(key, pod.metadata.uid, context, signal);
 
-  const nodeIsThere = caches.nodes.get(pod.spec?.nodeName ?? '') !== undefined;
+  const node = caches.nodes.get(pod.spec?.nodeName ?? '');
+  const nodeIsThere = node !== undefined;
+  if (network && hasNoAgent(node)) {
+    await remove(network, context, signal);
+    network = undefined;
+  }
   if (!isServed(pod, network) || (!network && !nodeIsThere)) {
     context.forget(pod);
     if (network) await remove(network, context, signal);
@@ -78,7 +89,7 @@ export async function reconcilePod(pod: Pod, context: NetworkContext, { signal }
   }
 
   const seen = new Map(context.view.choosing(pod).map((one) => [keyOfSource(one), editionOf(one)]));
-  const composed = forPod(pod, network, context.view.compose(pod));
+  const composed = hasNoAgent(node) ? nothing : forPod(pod, network, context.view.compose(pod));
   using _ = context.uses(composed.sources);
   const judge = (spec: PodNetworkSpec, found: readonly Problem[]): void => {
     const problems = problemsOf(pod, composed, found, network, context);
@@ -134,6 +145,8 @@ export async function reconcileGonePod(
   await releaseForGone(key, undefined, context, signal);
   return done;
 }
+
+const nothing: PodComposition = { interfaces: [], conflicts: [], refusals: [], sources: [] };
 
 /** A pod that is about to end keeps what it has until then, as far as it is still asked for, and gets nothing new. */
 function forPod(pod: Pod, network: PodNetwork | undefined, composed: PodComposition): PodComposition {
@@ -240,16 +253,30 @@ function problemsOf(
   composed: PodComposition,
   addressing: readonly Problem[],
   network: PodNetwork | undefined,
-  { view }: NetworkContext,
+  { view, caches }: NetworkContext,
 ): Problem[] {
-  const hostNetwork: Problem[] = pod.spec?.hostNetwork
-    ? view.choosing(pod).map(({ apiVersion, kind, metadata }) => ({
-        ref: { apiVersion, kind, name: metadata.name ?? '' },
-        reason: 'HostNetwork',
-        message: `Pod ${pod.metadata.name} uses the network of its node and has none of its own`,
-      }))
+  const why = whyNothing(pod, caches.nodes.get(pod.spec?.nodeName ?? ''));
+  const unserved: Problem[] = why
+    ? view
+        .choosing(pod)
+        .map(({ apiVersion, kind, metadata }) =>
+          Object.assign({ ref: { apiVersion, kind, name: metadata.name ?? '' } }, why),
+        )
     : [];
-  return [...hostNetwork, ...composed.refusals, ...addressing, ...failuresOf(pod, network)];
+  return [...unserved, ...composed.refusals, ...addressing, ...failuresOf(pod, network)];
+}
+
+/** Why the pod can have no network at all. */
+function whyNothing({ metadata: { name }, spec }: Pod, node: Node | undefined): Omit<Problem, 'ref'> | undefined {
+  if (hasNoAgent(node)) {
+    const message = `Pod ${name} is on node ${spec?.nodeName}, which runs ${systemOf(node)}: Podloom serves nodes with Linux; have the pod placed on one, or choose other pods`;
+    return { reason: 'NodeUnsupported', message };
+  }
+  if (!spec?.hostNetwork) return undefined;
+  return {
+    reason: 'HostNetwork',
+    message: `Pod ${name} uses the network of its node and has none of its own`,
+  };
 }
 
 const refused = 'ApiRefused';
