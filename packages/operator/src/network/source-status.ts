@@ -88,12 +88,12 @@ export function reportOf(facts: SourceFacts, nowMs: number): Report {
 /** While an object goes. */
 export function removalReport(source: SourceObject, waitsFor: readonly PodNetwork[], nowMs: number): Report {
   const nodes = [...new Set(waitsFor.map(({ spec }) => spec.nodeName))].toSorted();
-  const message = `Waiting for ${waitsFor.length} pods on ${nodes.join(', ')} until the agent there has taken everything away`;
+  const message = `Waiting for ${waitsFor.length} pods on ${listed(nodes, ', ')} until the agent there has taken everything away`;
   const ready = { type: 'Ready', ...no('Removing', message) };
   const conditions = keepTimes(source.status?.conditions, [ready], source.metadata.generation, nowMs);
   const { conditions: _old, ...rest } = source.status ?? {};
   return {
-    isInProgress: false,
+    isInProgress: true,
     status: { ...rest, ...phaseOf(source, 'configuring'), conditions },
   };
 }
@@ -190,10 +190,10 @@ const yes = (reason: string, message: string): Omit<NewCondition, 'type'> => ({ 
 const conflictText = ({ loser, message }: ComposeConflict, source: SourceObject): string =>
   isRef(loser, source) ? message : `${loser.kind} ${loser.name} asks for what this object has: ${message}`;
 
-/** A condition has room for a few sentences. */
-function listed(texts: Iterable<string>): string {
+/** A condition has room for a few of them. */
+function listed(texts: Iterable<string>, separator = '; '): string {
   const [all, most] = [[...texts], 5];
-  return [...all.slice(0, most), ...(all.length > most ? [`and ${all.length - most} more`] : [])].join('; ');
+  return [...all.slice(0, most), ...(all.length > most ? [`and ${all.length - most} more`] : [])].join(separator);
 }
 
 function nobody(source: SourceObject): string {

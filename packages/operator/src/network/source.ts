@@ -47,11 +47,11 @@ export async function reconcileSource(
     pace.delete(key);
     return 'done';
   }
-  if (source.metadata.deletionTimestamp) return await letGo(key, source, type, context, signal);
-
-  const nowMs = context.clock.monotonicMs();
   const my = pace.get(key) ?? {};
   pace.set(key, my);
+  if (source.metadata.deletionTimestamp) return await letGo(key, source, type, { context, my, signal });
+
+  const nowMs = context.clock.monotonicMs();
   if (my.nextMs !== undefined && my.nextMs > nowMs) return { retryAfterMs: my.nextMs - nowMs };
   const sample: Sample = isPodConfig(source) ? await reconcileSample(source, context, signal) : { problems: [] };
   const pods = podsOf(source, context);
@@ -160,6 +160,7 @@ async function write(
     my.configured = generation;
     events.normal(source, 'Configured', ready.message);
   }
+  if (ready?.reason === 'Removing') events.warning(source, 'Removing', ready.message);
   return 'done';
 }
 
@@ -167,10 +168,9 @@ async function letGo(
   key: SourceKey,
   source: SourceObject,
   type: SourceType,
-  context: NetworkContext,
-  signal: AbortSignal,
+  { context, my, signal }: Omit<Writing, 'howMany'>,
 ): Promise<Outcome> {
-  const { client, caches, clock, sources } = context;
+  const { client, caches, clock } = context;
   if (!hasFinalizer(source, type.finalizer) || context.isUsed(key)) return 'done';
   const left = stillThere(source, key, caches.podNetworks.by('namespace', source.metadata.namespace ?? ''), context);
   if (left.length === 0) {
@@ -182,13 +182,8 @@ async function letGo(
   }
   const sinceMs = clock.now() - Date.parse(source.metadata.deletionTimestamp ?? '');
   if (sinceMs < removalHoldMs) return { retryAfterMs: removalHoldMs };
-  const { status } = removalReport(source, left, clock.now());
-  if (isSameJson(status, source.status ?? {})) return 'done';
-  const typed = status as unknown as NonNullable<SourceObject['status']>;
-  const written = await applyStatus<KubeObject>(client, type.resource, source, typed, { fieldManager, signal });
-  sources.get(type.kind)?.wrote(written as SourceObject);
-  context.events.warning(source, 'Removing', status.conditions[0]?.message ?? '');
-  return 'done';
+  const report = removalReport(source, left, clock.now());
+  return await write(source, type, report, { context, my, howMany: left.length, signal });
 }
 
 /** PodNetworks on living nodes that hold something of the object. */

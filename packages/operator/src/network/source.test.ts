@@ -1,0 +1,83 @@
+import { type PodConfig, type PodNetwork, podConfigFinalizer, podConfigKind, podNetworkKind } from '@podloom/api';
+import { manualClock } from '@podloom/kube';
+import { describe, expect, it } from 'vitest';
+import type { NetworkContext } from './context.ts';
+import { type Pace, reconcileSource } from './source.ts';
+import { keyOfSource } from './sources.ts';
+
+const config = (spec: object = {}, metadata: object = {}): PodConfig =>
+  podConfigKind.parse({
+    apiVersion: podConfigKind.apiVersion,
+    kind: podConfigKind.kind,
+    metadata: { name: 'c', namespace: 'ns', uid: 'u', generation: 1, ...metadata },
+    spec,
+  });
+
+/** Pods on a node each, whose agents have not answered yet. */
+const networks = (count: number): PodNetwork[] =>
+  Array.from({ length: count }, (_, i) => ({
+    apiVersion: podNetworkKind.apiVersion,
+    kind: 'PodNetwork',
+    metadata: { name: `p${i}`, namespace: 'ns' },
+    spec: { podUid: `u${i}`, nodeName: `node-${i}`, interfaces: [] },
+    status: { interfaces: [{ key: 'PodConfig/c/pc0', name: 'pc01', state: 'Removing' }] },
+  }));
+
+function world(first: PodConfig, problem?: string) {
+  let now = first;
+  const clock = manualClock(Date.UTC(2030, 0, 1));
+  const pace: Pace = new Map();
+  const held: PodNetwork[] = [];
+  const messages: (string | undefined)[] = [];
+  const warnings: string[] = [];
+  const context = {
+    clock,
+    client: {
+      apply(_: unknown, { status }: Pick<PodConfig, 'status'>) {
+        now = { ...now, status };
+        messages.push(status?.conditions?.[0]?.message);
+        return Promise.resolve(now);
+      },
+    },
+    sources: new Map([['PodConfig', { get: () => now, wrote: () => undefined }]]),
+    caches: { podNetworks: { by: () => held }, nodes: { get: () => ({}) }, deployments: { by: () => [] } },
+    view: { problemOf: () => problem, chosenBy: () => [], sourcesByKind: () => ({}) },
+    events: { normal: () => undefined, warning: (_: unknown, reason: string) => warnings.push(reason) },
+    isUsed: () => false,
+  } as unknown as NetworkContext;
+  return {
+    clock,
+    held,
+    messages,
+    warnings,
+    becomes: (next: PodConfig) => {
+      now = { ...next, ...(now.status && { status: now.status }) };
+    },
+    look: () => reconcileSource(keyOfSource(now), context, pace, new AbortController().signal),
+  };
+}
+
+describe('an object that goes', () => {
+  it('names a few of the nodes that it waits for, and says once for many answers how many are left', async () => {
+    const deletionTimestamp = '2029-12-31T23:00:00Z';
+    const { clock, held, messages, warnings, look } = world(
+      config({}, { deletionTimestamp, finalizers: [podConfigFinalizer] }),
+    );
+    held.push(...networks(2_000));
+    await look();
+    await clock.advance(10_000);
+    await look();
+    expect(messages).toEqual([
+      'Waiting for 2000 pods on node-0, node-1, node-10, node-100, node-1000, and 1995 more until the agent there has taken everything away',
+    ]);
+    for (let i = 0; i < 100; i += 1) {
+      held.pop();
+      await look();
+    }
+    expect(messages).toHaveLength(1);
+    await clock.advance(10_000);
+    expect(await look()).toBe('done');
+    expect(messages.slice(1)).toEqual([expect.stringContaining('1900 pods')]);
+    expect(warnings).toEqual(['Removing', 'Removing']);
+  });
+});
