@@ -81,3 +81,18 @@ describe('an object that goes', () => {
     expect(warnings).toEqual(['Removing', 'Removing']);
   });
 });
+
+describe('an object with two problems of its own', () => {
+  it('is told of each once, and of what is in no condition again when it is changed', async () => {
+    const vlans = { vlans: [{ parentInterfaceName: 'eth1', vlanID: 5 }] };
+    const { clock, messages, warnings, becomes, look } = world(config(vlans), 'no range');
+    for (let i = 0; i < 3; i += 1) {
+      await look();
+      await clock.advance(30_000);
+    }
+    expect([messages, warnings]).toEqual([['no range'], ['InvalidSpec', 'UnsupportedVlans']]);
+    becomes(config(vlans, { generation: 2 }));
+    await look();
+    expect(warnings.slice(2)).toEqual(['UnsupportedVlans']);
+  });
+});

@@ -28,11 +28,18 @@ const holdMs = (pods: number): number => 400 + 5 * Math.min(pods, 500);
 const removalHoldMs = 1_000;
 const sampleRetryMs = 30_000;
 
-/** When each object is looked at again at the earliest, since when its status is held back (on the monotonic clock), and of which generation it was told that it is configured. */
-export type Pace = Map<
-  SourceKey,
-  { nextMs?: number; heldSinceMs?: number | undefined; configured?: number | undefined }
->;
+export type Pace = Map<SourceKey, ObjectPace>;
+
+interface ObjectPace {
+  /** When the object is looked at again at the earliest. On the monotonic clock, as the next one. */
+  nextMs?: number;
+  /** Since when its status is held back. */
+  heldSinceMs?: number | undefined;
+  /** Of which generation it was told that it is configured. */
+  configured?: number | undefined;
+  /** Which problems of its own the last look found, and in which edition. */
+  told?: { readonly edition: string; readonly reasons: readonly string[] };
+}
 
 export async function reconcileSource(
   key: SourceKey,
@@ -73,11 +80,14 @@ export async function reconcileSource(
     context.clock.now(),
   );
   const outcome = await write(source, type, report, { context, my, howMany: pods.length, signal });
-  // Problems of the object itself: those of its pods are told where they are found.
+  // Problems of the object itself: those of its pods are told where they are found. Only the first of several is in the conditions.
+  const edition = editionOf(source);
+  const told = my.told?.edition === edition ? my.told.reasons : [];
   for (const { reason, message } of problems) {
-    if (!source.status?.conditions?.some((one) => one.reason === reason))
+    if (!told.includes(reason) && !source.status?.conditions?.some((one) => one.reason === reason))
       context.events.warning(source, reason, message);
   }
+  my.told = { edition, reasons: problems.map(({ reason }) => reason) };
   // The Deployment of that name is someone else's, or the server would not have ours, and nothing tells when that is over.
   return outcome === 'done' && sample.problems.length > 0 ? { retryAfterMs: sampleRetryMs } : outcome;
 }
@@ -127,7 +137,7 @@ function podsOf(source: SourceObject, context: NetworkContext): PodState[] | und
 
 interface Writing {
   readonly context: NetworkContext;
-  readonly my: { heldSinceMs?: number | undefined; configured?: number | undefined };
+  readonly my: ObjectPace;
   readonly howMany: number;
   readonly signal: AbortSignal;
 }
