@@ -12,7 +12,9 @@ export const operatorSettings = settings({
     .describe('Name of this process among those that compete to lead. Left out, the name of the host.'),
   onlyNamespace: text()
     .optional()
-    .describe('Serve this namespace and no other. Left out, all of them; two operators must never serve the same one.'),
+    .describe(
+      'Serve this namespace and no other. Left out, all of them. Only one operator a cluster: it names the bridges of all namespaces on the nodes.',
+    ),
   leaseName: text().default('podloom-operator').describe('Name of the Lease that decides which replica works.'),
   leaseDuration: duration()
     .default('15s')

@@ -1,8 +1,8 @@
 /**
  * Takes everything back before the product is uninstalled, in the order that leaves nothing behind: the operator stops, so that nobody makes again
- * what is being removed; the agents, which are still there, empty every pod; then pools and PodNetworks go; last, what people wrote is let go, so that it can
- * be deleted when nobody is left to finalize it. It is not deleted here: whoever installs the product again finds it. Where it fails, the operator
- * runs again: the product is still installed, and must do its work.
+ * what is being removed; the agents, which are still there, empty every pod, and its PodNetwork goes; then the pools go; last, what people wrote is let
+ * go, so that it can be deleted when nobody is left to finalize it. It is not deleted here: whoever installs the product again finds it. Where it fails,
+ * the operator runs again: the product is still installed, and must do its work.
  */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';

@@ -47,14 +47,19 @@ const spec = ruled(
       .array(deviceName('Name of a bridge.'))
       .min(1)
       .max(128)
-      .describe('Bridges of the nodes, or of other namespaces, that links may be put on.')
+      .describe('Bridges of the nodes, or of other namespaces, that links may be put on. Not read yet.')
       .optional(),
-    vlanIds: z.array(vlanIds).min(1).max(128).describe('VLAN ids that may be used on the devices.').optional(),
+    vlanIds: z
+      .array(vlanIds)
+      .min(1)
+      .max(128)
+      .describe('VLAN ids that may be used on the devices. Not read yet.')
+      .optional(),
     cidrs: z
       .array(networkCidr('A range.'))
       .min(1)
       .max(128)
-      .describe('Address ranges that may be used although they are not the own ones of the namespace.')
+      .describe('Public ranges that gateways may be in.')
       .optional(),
   }),
   {
@@ -68,7 +73,7 @@ const spec = ruled(
 
 const status = z
   .object({ observedGeneration: observedGeneration.optional(), conditions: conditions.optional() })
-  .describe('What was found. Written by the operator.');
+  .describe('What was found. Not written yet.');
 
 export const networkGrantKind = defineKind({
   group: 'podnetwork.opdev.io',
@@ -78,7 +83,7 @@ export const networkGrantKind = defineKind({
   singular: 'networkgrant',
   scope: 'Cluster',
   description:
-    'Lets namespaces use devices of the nodes, shared bridges, VLAN ids and address ranges. Without a grant a namespace can use only bridges and ranges of its own. For administrators.',
+    'Lets namespaces use devices of the nodes, and public addresses as gateways; shared bridges and VLAN ids are not offered yet. Without a grant a namespace can use only bridges of its own. For administrators.',
   spec,
   status,
   specRequired: true,

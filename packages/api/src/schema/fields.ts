@@ -59,7 +59,7 @@ export function listMap<S extends z.ZodObject>(
 
 export const text = (maxLength: number, description: string) => z.string().max(maxLength).describe(description);
 
-/** Half of what the kernel keeps for an alias, because the mark of the owner stands in it as well. */
+/** Half of what the kernel keeps for an alias. */
 export const alias = (description: string) =>
   ruled(
     z
@@ -261,7 +261,7 @@ export const observedGeneration = z.int().min(0).describe('The metadata.generati
 export const phase = z
   .enum(['unset', 'configuring', 'configured'])
   .describe(
-    'How far it is. unset: no running pod is selected. configuring: some pod is not as declared. configured: all selected pods are as declared.',
+    'How far it is. unset: no running pod is selected. configuring: some pod is not as declared. configured: all selected pods are as declared; of a Bridge all that have a link on it, also if none has.',
   );
 
 /** Entries of a list in a status that grows with the cluster: an object of so many is about as large as the API server takes one. */

@@ -36,7 +36,7 @@ export interface ObjectRef {
   readonly fieldPath?: string | undefined;
 }
 
-/** `loser` does not get what `winner` has: the older one, or of a bridge the oldest that gives it a range. */
+/** `loser` does not get what `winner` has: the older one, or of a bridge whoever decides what it is like. */
 export interface ComposeConflict {
   readonly loser: ObjectRef;
   readonly winner: ObjectRef;

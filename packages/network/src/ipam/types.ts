@@ -22,12 +22,12 @@ export interface PoolRequest {
   readonly nodeName?: string | undefined;
   /** Static request. */
   readonly address?: string | undefined;
-  /** The pod's PodNetwork was seen to have this address. */
+  /** The pod's PodNetwork was seen to have this address on this interface and network. */
   readonly hasIt?: boolean | undefined;
 }
 
 export interface Allocated {
-  /** Pools to write with their resourceVersion, before anything uses an address of `given`. */
+  /** Pools to write with their resourceVersion, before anything uses an address of `results` that is not of the own stock. */
   readonly changed: readonly IPPool[];
   /** One a request, in order: the address with the prefix length of the range, or why there is none. */
   readonly results: readonly AllocationResult[];

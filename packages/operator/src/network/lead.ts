@@ -1,6 +1,6 @@
 /**
- * The network side of the operator while it leads: which change of what brings which object under review. One controller is keyed by pod and one queue
- * by source; everything else only says whose turn it is.
+ * The network side of the operator while it leads: which change of what brings which object under review. One controller is keyed by pod, and by
+ * source one queue for reports and one for finalizers; everything else only says whose turn it is.
  */
 import { type KubeObject, type PodNetwork, PodloomError, podNetworkKind } from '@podloom/api';
 import {

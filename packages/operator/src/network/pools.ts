@@ -1,6 +1,6 @@
 /**
- * Pools that nobody needs any more go, once every address in them has cooled down: who declares the same network again a moment later does not get the
- * addresses that others had just now. How full the others are is measured.
+ * Pools that nobody needs any more go after a rest in which every address in them has cooled down: who declares the same network again a moment later
+ * does not get the addresses that others had just now. How full the others are is measured.
  */
 import { type IPPool, ipPoolKind } from '@podloom/api';
 import { type Metrics, type ObjectKey, isNotFound, isStale, keyOf, workQueue } from '@podloom/kube';
