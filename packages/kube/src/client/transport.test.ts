@@ -158,6 +158,29 @@ describe('a connection that the server is leaving', () => {
     await client.close();
     expect(isUnreachable(await next)).toBe(true);
   });
+
+  it('does not hold up the call that it gives back, nor the one after it, though a watch never falls silent', async () => {
+    const given = fact();
+    let watchId = 0;
+    const server = await startServer((request, response) => {
+      if (server.connections() > 1) return watchable(request, response);
+      if (!request.url.includes('watch=true')) {
+        response.stream.session?.goaway(0, watchId);
+        return given.happen();
+      }
+      watchId = response.stream.id ?? 0;
+      watchable(request, response);
+      const talk = setInterval(() => response.write(event('more')), 10);
+      response.on('close', () => clearInterval(talk));
+    });
+    const client = clientFor(server.port, {}, { pingIntervalMs: 100 });
+    const events = await openWatch(client);
+    const watched = failureOf(Array.fromAsync({ [Symbol.asyncIterator]: () => events }));
+    const back = client.list(configMaps);
+    await given.seen;
+    await Promise.all([back, client.list(secrets)]);
+    expect(isUnreachable(await watched)).toBe(true);
+  });
 });
 
 describe('a watch', () => {

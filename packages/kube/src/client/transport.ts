@@ -9,8 +9,9 @@ import type { ClusterConfig, Credentials } from '../kubeconfig/cluster.ts';
 import { connectionError, translateStatus } from './errors.ts';
 import { openSocket } from './connect.ts';
 import { finishing } from './finishing.ts';
+import { endWhenInTheWay } from './leaving.ts';
 import { readJson } from './read-json.ts';
-import { Agent, type buildConnector, type Dispatcher, request } from './undici.ts';
+import { Agent, type buildConnector, type Client, type Dispatcher, request } from './undici.ts';
 
 export interface Call {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -63,7 +64,7 @@ export function connectOptions({ pingIntervalMs = defaultPingIntervalMs, allowH2
 export function createTransport(config: ClusterConfig, options: TransportOptions = {}): Transport {
   const socketOptions = connectOptions(options);
   const sockets = new Set<Socket>();
-  const connect = async (callback: buildConnector.Callback) => {
+  const connect = async (owner: Agent, callback: buildConnector.Callback) => {
     let socket: Socket;
     try {
       socket = await openSocket(config, socketOptions);
@@ -73,17 +74,23 @@ export function createTransport(config: ClusterConfig, options: TransportOptions
     }
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
+    // Tells within the callback which of its clients took the socket.
+    owner.once('connect', (_, clients) => {
+      endWhenInTheWay(clients.at(-1) as Client, socket, socketOptions.pingIntervalMs);
+    });
     callback(null, socket);
   };
-  const newAgent = () =>
-    new PatientAgent({
+  const newAgent = () => {
+    const made: Agent = new PatientAgent({
       allowH2: socketOptions.allowH2,
       h2Options: { pingInterval: socketOptions.pingIntervalMs },
       headersTimeout: headersTimeoutMs,
       bodyTimeout: bodyTimeoutMs,
       keepAliveTimeout: idleTimeoutMs,
-      connect: (_, callback) => void connect(callback),
+      connect: (_, callback) => void connect(made, callback),
     });
+    return made;
+  };
   let agent = newAgent();
   const retired = new Set<Agent>();
   let closed = false;
