@@ -2,9 +2,11 @@
 import { createServer } from 'node:https';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type WebSocket, WebSocketServer } from 'ws';
+import { settle } from '../clock/manual.ts';
 import type { CredentialSource } from '../kubeconfig/cluster.ts';
+import { createClient } from './create-client.ts';
 import { isForbidden } from './errors.ts';
-import { clientFor, failureOf, listen, serverCertificate, status } from './testing/server.ts';
+import { clientFor, configFor, fact, failureOf, listen, serverCertificate, status } from './testing/server.ts';
 
 const success = { status: 'Success' };
 const exited = (code: number) => ({
@@ -115,6 +117,28 @@ describe('exec', () => {
     const stop = new AbortController();
     const client = await startExec(() => stop.abort(new Error('enough')));
     await expect(client.exec('p', { command: ['x'], signal: stop.signal })).rejects.toThrow('enough');
+  });
+
+  it('that is aborted while it waits for a connection is over at once, and runs nothing', async () => {
+    const server = createServer(serverCertificate);
+    const closed = fact();
+    const asked: unknown[] = [];
+    server.on('connection', (socket) => socket.on('close', () => closed.happen()));
+    server.on('upgrade', (request) => asked.push(request.url));
+    onTestFinished(() => void server.close());
+    const config = configFor(await listen(server));
+    const open = fact();
+    const client = createClient({ ...config, tls: () => open.seen.then(config.tls) });
+    const stop = new AbortController();
+    const failures: unknown[] = [];
+    client.exec('p', { command: ['x'], signal: stop.signal }).catch((error: unknown) => failures.push(error));
+    await settle();
+    stop.abort(new Error('enough'));
+    await settle();
+    expect(failures).toMatchObject([{ message: 'enough' }]);
+    open.happen();
+    await closed.seen;
+    expect(asked).toEqual([]);
   });
 
   it('refuses an empty command', async () => {

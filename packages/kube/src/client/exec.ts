@@ -9,7 +9,7 @@ import type { ExecOptions, ExecResult } from './client.ts';
 import { openSocket } from './connect.ts';
 import { isUnauthorized, translateStatus } from './errors.ts';
 import { readJson } from './read-json.ts';
-import { connectOptions, translated, type TransportOptions } from './transport.ts';
+import { connectOptions, translated, type TransportOptions, unlessAborted } from './transport.ts';
 
 const stdinChannel = 0;
 const closeChannel = 255;
@@ -22,12 +22,13 @@ export async function execInPod(
 ): Promise<ExecResult> {
   if (options.command.length === 0) throw new InvalidInput('EXEC_COMMAND', 'the command to run is empty');
   options.signal?.throwIfAborted();
-  const credentials = await config.credentials.get();
+  const credentials = await unlessAborted(options.signal, config.credentials.get());
   try {
     return await attempt(config, credentials, transport, path, options);
   } catch (error) {
     if (!isUnauthorized(error) || !config.credentials.renew(credentials)) throw error;
-    return attempt(config, await config.credentials.get(), transport, path, options);
+    const renewed = await unlessAborted(options.signal, config.credentials.get());
+    return attempt(config, renewed, transport, path, options);
   }
 }
 
@@ -41,7 +42,13 @@ async function attempt(
   const { signal } = options;
   const what = `exec ${path}`;
   const socketOptions = { ...connectOptions(transport), allowH2: false };
-  const socket = await translated(what, signal, () => openSocket(config, socketOptions));
+  const open = async () => {
+    const opened = await openSocket(config, socketOptions);
+    // Nobody waits for it any more.
+    if (signal?.aborted) opened.destroy();
+    return opened;
+  };
+  const socket = await translated(what, signal, () => unlessAborted(signal, open()));
   // Without v5 nothing can tell the command that its input has ended.
   const protocols = options.stdin === undefined ? ['v5.channel.k8s.io', 'v4.channel.k8s.io'] : ['v5.channel.k8s.io'];
   const url = new URL(config.server);
@@ -58,6 +65,7 @@ async function attempt(
   });
   const abort = () => ws.terminate();
   signal?.addEventListener('abort', abort, { once: true });
+  if (signal?.aborted) abort();
   try {
     return await translated(what, signal, () => conversation(ws, options, what));
   } finally {

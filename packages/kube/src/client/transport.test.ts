@@ -1,10 +1,14 @@
+import { getEventListeners } from 'node:events';
 import { inspect } from 'node:util';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { settle } from '../clock/manual.ts';
 import { type CredentialSource, fixedCredentials } from '../kubeconfig/cluster.ts';
 import { configMaps, secrets } from './builtin.ts';
+import { createClient } from './create-client.ts';
 import { isApiError, isGone, isTooManyRequests, isUnauthorized, isUnreachable } from './errors.ts';
 import {
   clientFor,
+  configFor,
   empty,
   event,
   fact,
@@ -247,6 +251,45 @@ describe('a call', () => {
     await expect(clientFor(server.port).get(configMaps, 'a', { signal: stop.signal })).rejects.toThrow(
       'changed my mind',
     );
+  });
+
+  it('that is aborted while it waits for a connection is over at once, and never sent', async () => {
+    const seen: string[] = [];
+    const server = await startServer((request, response) => {
+      seen.push(request.method);
+      sendJson(response, 200, empty);
+    });
+    const config = configFor(server.port);
+    const open = fact();
+    const client = createClient({ ...config, tls: () => open.seen.then(config.tls) });
+    onTestFinished(() => client.close());
+    const stop = new AbortController();
+    const failures: unknown[] = [];
+    const call = client.create(configMaps, { metadata: { name: 'a' } }, { signal: stop.signal });
+    call.catch((error: unknown) => failures.push(error));
+    await settle();
+    stop.abort(new Error('enough'));
+    await settle();
+    expect(failures).toMatchObject([{ message: 'enough' }]);
+    open.happen();
+    await client.list(configMaps);
+    expect(seen).toEqual(['GET']);
+  });
+
+  it('that waits for its credentials can be aborted, too', async () => {
+    const stop = new AbortController();
+    const credentials: CredentialSource = { get: () => new Promise(() => undefined), renew: () => false };
+    const failure = failureOf(clientFor(1, { credentials }).list(configMaps, { signal: stop.signal }));
+    stop.abort(new Error('enough'));
+    expect(await failure).toMatchObject({ message: 'enough' });
+  });
+
+  it('leaves nothing on the signal of its caller', async () => {
+    const server = await startServer(watchable);
+    const { signal } = new AbortController();
+    await clientFor(server.port).list(configMaps, { signal });
+    await settle();
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
   it('does not show the text of an answer that is no JSON', async () => {

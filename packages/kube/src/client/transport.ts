@@ -96,8 +96,10 @@ export function createTransport(config: ClusterConfig, options: TransportOptions
   let closed = false;
   const prefix = config.server.pathname.replace(/\/$/, '');
 
-  async function attempt(call: Call, credentials: Credentials): Promise<Dispatcher.ResponseData> {
-    return request(agent, {
+  async function attempt(call: Call) {
+    const credentials = await config.credentials.get();
+    call.signal?.throwIfAborted();
+    const response = await request(agent, {
       origin: config.server.origin,
       path: prefix + call.path + queryString(call.query),
       method: call.method,
@@ -113,6 +115,7 @@ export function createTransport(config: ClusterConfig, options: TransportOptions
       ...(call.endless ? { bodyTimeout: 0 } : {}),
       ...(call.signal ? { signal: call.signal } : {}),
     });
+    return { credentials, response };
   }
 
   /** What still runs over the old connections may end in peace. */
@@ -141,9 +144,9 @@ export function createTransport(config: ClusterConfig, options: TransportOptions
       const what = `${call.method} ${call.path}`;
       let renewed = false;
       for (let retries = 0; ;) {
-        call.signal?.throwIfAborted();
-        const credentials = await config.credentials.get();
-        const response = await translated(what, call.signal, () => attempt(call, credentials));
+        const { credentials, response } = await translated(what, call.signal, () =>
+          unlessAborted(call.signal, attempt(call)),
+        );
         if (response.statusCode >= 200 && response.statusCode < 300) return response;
 
         const retryAfterMs = parseRetryAfter(response.headers['retry-after']);
@@ -176,6 +179,20 @@ export async function translated<R>(what: string, signal: AbortSignal | undefine
     signal?.throwIfAborted();
     if (cause instanceof PodloomError) throw cause;
     throw connectionError(what, cause);
+  }
+}
+
+/** For what would not hear of the abort while it waits, as undici does not while it connects. What comes of it later is the caller's to drop. */
+export async function unlessAborted<R>(signal: AbortSignal | undefined, running: Promise<R>): Promise<R> {
+  if (!signal) return running;
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const leave = () => reject(signal.reason);
+  if (signal.aborted) leave();
+  signal.addEventListener('abort', leave, { once: true });
+  try {
+    return await Promise.race([running, aborted]);
+  } finally {
+    signal.removeEventListener('abort', leave);
   }
 }
 
