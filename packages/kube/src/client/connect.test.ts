@@ -1,11 +1,15 @@
 import { createServer } from 'node:http';
 import type { Http2ServerRequest } from 'node:http2';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { CredentialSource } from '../kubeconfig/cluster.ts';
+import { loadConfig } from '../kubeconfig/load.ts';
 import { configMaps } from './builtin.ts';
 import { createClient } from './create-client.ts';
-import { isUnreachable } from './errors.ts';
+import { isUnauthorized, isUnreachable } from './errors.ts';
 import { selfSigned } from './testing/self-signed.ts';
 import {
   clientFor,
@@ -159,5 +163,50 @@ describe('certificates', () => {
       },
     };
     expect((await clientFor(server.port, { credentials }).list(configMaps)).metadata.continue).toBe('new');
+  });
+
+  it('of our own in files are read again after a 401, and for each new connection', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'certificates-'));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const save = async (name: string) => {
+      const { cert, key } = selfSigned(name);
+      await writeFile(join(folder, 'me.crt'), cert);
+      await writeFile(join(folder, 'me.key'), key);
+    };
+    let known = 'first';
+    const server = await startServer(
+      (request, response) => {
+        if (peerName(request) === known) answer(request, response);
+        else sendJson(response, 401, status(401, 'Unauthorized'));
+      },
+      { requestCert: true },
+    );
+    const kubeconfig = {
+      'current-context': 'main',
+      clusters: [
+        { name: 'c', cluster: { server: configFor(server.port).server.href, 'certificate-authority': 'ca.crt' } },
+      ],
+      contexts: [{ name: 'main', context: { cluster: 'c', user: 'u' } }],
+      users: [{ name: 'u', user: { 'client-certificate': 'me.crt', 'client-key': 'me.key' } }],
+    };
+    await writeFile(join(folder, 'config'), JSON.stringify(kubeconfig));
+    await writeFile(join(folder, 'ca.crt'), server.ca);
+    await save('first');
+    const client = createClient(await loadConfig({ path: join(folder, 'config') }));
+    onTestFinished(() => client.close());
+    const whoAmI = async () => (await client.list(configMaps)).metadata.continue;
+    expect(await whoAmI()).toBe('first');
+
+    known = 'second';
+    expect(isUnauthorized(await failureOf(whoAmI()))).toBe(true);
+    expect(server.connections()).toBe(1);
+    await save('second');
+    expect(await whoAmI()).toBe('second');
+
+    known = 'third';
+    await save('third');
+    server.cut();
+    await expect.poll(whoAmI, { timeout: 120_000 }).toBe('third');
+    expect(server.connections()).toBe(3);
   });
 });

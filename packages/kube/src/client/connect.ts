@@ -20,7 +20,8 @@ export interface ConnectOptions {
 export async function openSocket(config: ClusterConfig, options: ConnectOptions): Promise<Socket> {
   const { server, proxy } = config;
   const [tls, credentials] = await Promise.all([config.tls(), config.credentials.get()]);
-  const certificate = credentials.certificate ?? tls.certificate;
+  // Files first: they were read just now.
+  const certificate = tls.certificate ?? credentials.certificate;
   const connect = buildConnector({
     ...(tls.ca === undefined ? {} : { ca: tls.ca }),
     ...(tls.serverName === undefined ? {} : { servername: tls.serverName }),

@@ -1,7 +1,14 @@
 /** Makes of a kubeconfig's context what a client needs: addresses, certificates and a way to get credentials. */
-import { readFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
 import { InvalidInput } from '@podloom/api';
-import { type ClusterConfig, type CredentialSource, fixedCredentials, type TlsOptions } from './cluster.ts';
+import { certificateFileCredentials } from './certificate-files.ts';
+import {
+  type ClientCertificate,
+  type ClusterConfig,
+  type CredentialSource,
+  fixedCredentials,
+  type TlsOptions,
+} from './cluster.ts';
 import { execPluginCredentials } from './exec-plugin.ts';
 import type { ClusterEntry, ExecEntry, Kubeconfig, UserEntry } from './file.ts';
 import { tokenFileCredentials } from './token-file.ts';
@@ -22,7 +29,7 @@ export function clusterOf(config: Kubeconfig, contextName: string | undefined, e
   return {
     server: parseUrl(cluster.server, `cluster "${clusterName}": server`, ['https:', 'http:']),
     namespace: context.namespace || 'default',
-    tls: () => tlsOf(cluster, user, context.user ?? ''),
+    tls: async () => tlsOf(cluster, user, context.user ?? ''),
     proxy: cluster['proxy-url']
       ? parseUrl(cluster['proxy-url'], `cluster "${clusterName}": proxy-url`, [
           'http:',
@@ -57,25 +64,29 @@ function parseUrl(text: string | undefined, what: string, protocols: readonly st
   return url;
 }
 
-async function tlsOf(cluster: ClusterEntry, user: UserEntry, userName: string): Promise<TlsOptions> {
-  const cert = await dataOrFile(user['client-certificate-data'], user['client-certificate']);
-  const key = await dataOrFile(user['client-key-data'], user['client-key']);
-  if (Boolean(cert) !== Boolean(key)) {
-    throw new InvalidInput('KUBECONFIG', `user "${userName}" has only one of client certificate and client key`);
-  }
+function tlsOf(cluster: ClusterEntry, user: UserEntry, userName: string): TlsOptions {
   return {
-    certificate: cert && key ? { cert, key } : undefined,
-    ca: await dataOrFile(cluster['certificate-authority-data'], cluster['certificate-authority']),
+    certificate: certificateOf(user, userName),
+    ca: dataOrFile(cluster['certificate-authority-data'], cluster['certificate-authority']),
     serverName: cluster['tls-server-name'],
     insecure: cluster['insecure-skip-tls-verify'] ?? false,
   };
 }
 
-async function dataOrFile(data: string | undefined, path: string | undefined): Promise<string | undefined> {
+function certificateOf(user: UserEntry, userName: string): ClientCertificate | undefined {
+  const cert = dataOrFile(user['client-certificate-data'], user['client-certificate']);
+  const key = dataOrFile(user['client-key-data'], user['client-key']);
+  if (Boolean(cert) !== Boolean(key)) {
+    throw new InvalidInput('KUBECONFIG', `user "${userName}" has only one of client certificate and client key`);
+  }
+  return cert && key ? { cert, key } : undefined;
+}
+
+function dataOrFile(data: string | undefined, path: string | undefined): string | undefined {
   if (data) return decoded(data);
   if (!path) return undefined;
   try {
-    return await readFile(path, 'utf8');
+    return readFileSync(path, 'utf8');
   } catch (cause) {
     throw new InvalidInput('KUBECONFIG', `${path}, named in the kubeconfig, cannot be read`, { cause });
   }
@@ -83,7 +94,7 @@ async function dataOrFile(data: string | undefined, path: string | undefined): P
 
 const decoded = (base64: string) => Buffer.from(base64, 'base64').toString('utf8');
 
-/** Precedence as in kubectl: a token, then its file, then a password, then the plugin. */
+/** Precedence as in kubectl: a token, then its file, then a password, then the plugin. A certificate is shown beside them. */
 function credentialsOf(user: UserEntry, cluster: ClusterEntry, name: string, env: Env): CredentialSource {
   if (user.token) return fixedCredentials({ authorization: `Bearer ${user.token}` });
   if (user.tokenFile) return tokenFileCredentials(user.tokenFile);
@@ -98,6 +109,8 @@ function credentialsOf(user: UserEntry, cluster: ClusterEntry, name: string, env
       `user "${name}" uses an auth-provider, which Kubernetes removed; use an exec plugin instead`,
     );
   }
+  if (user['client-certificate'] || user['client-key'])
+    return certificateFileCredentials(() => certificateOf(user, name));
   return fixedCredentials({});
 }
 

@@ -74,6 +74,27 @@ describe('loadConfig', () => {
     expect((await loaded.tls()).ca).toBe('ca 2');
   });
 
+  it('knows after a refusal whether the files of a certificate hold another one', async () => {
+    const user = '{ client-certificate: me.crt, client-key: me.key }';
+    const path = await folder({ c: config('https://c', user), 'me.crt': 'me', 'me.key': 'the key' });
+    const { credentials } = await loadConfig({ path: join(path, 'c') });
+    const first = await credentials.get();
+    expect(credentials.renew(first)).toBe(false);
+    expect(await credentials.get()).toBe(first);
+
+    await writeFile(join(path, 'me.crt'), 'me again');
+    await rm(join(path, 'me.key'));
+    expect(credentials.renew(first)).toBe(false);
+    await writeFile(join(path, 'me.key'), 'another key');
+    expect(credentials.renew(first)).toBe(true);
+    const second = await credentials.get();
+    expect(second).toEqual({ certificate: { cert: 'me again', key: 'another key' } });
+    // Refused as well, but later: what came after it need not be thrown away.
+    expect(credentials.renew(first)).toBe(true);
+    expect(await credentials.get()).toBe(second);
+    expect(credentials.renew(second)).toBe(false);
+  });
+
   it.each([
     ['{ token: a, tokenFile: /nowhere }', 'Bearer a'],
     ['{ username: me, password: pw }', `Basic ${Buffer.from('me:pw').toString('base64')}`],
