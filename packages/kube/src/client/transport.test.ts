@@ -64,6 +64,17 @@ describe('429', () => {
     expect(isApiError(failure) && failure.api.retryAfterMs).toBe(120_000);
   });
 
+  it.each([
+    ['a day', '86400'],
+    ['a day by a clock that is wrong', new Date(Date.now() + 86_400_000).toUTCString()],
+  ])('that asks for %s is not believed', async (_, after) => {
+    const server = await startServer((_request, response) => {
+      sendJson(response, 429, status(429, 'TooManyRequests'), { 'retry-after': after });
+    });
+    const failure = await failureOf(clientFor(server.port).list(configMaps));
+    expect(isApiError(failure) && failure.api.retryAfterMs).toBe(120_000);
+  });
+
   it('is not waited out longer than the caller wants', async () => {
     const stop = new AbortController();
     const server = await startServer((_request, response) => {

@@ -49,6 +49,8 @@ const idleTimeoutMs = 60_000;
 const maxRetries = 5;
 /** Who asks for more patience than this gets to decide for himself. */
 const longestRetryAfterMs = 30_000;
+/** As long as the longest backoff of a queue. A day is a mistake, or a date by a clock that is wrong. */
+const believedRetryAfterMs = 120_000;
 
 class PatientAgent extends Agent {
   override dispatch(options: Agent.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
@@ -215,7 +217,7 @@ function parseRetryAfter(header: string | string[] | undefined): number | undefi
   const text = Array.isArray(header) ? header[0] : header;
   if (!text) return undefined;
   const ms = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - Date.now();
-  return Number.isNaN(ms) ? undefined : Math.max(0, ms);
+  return Number.isNaN(ms) ? undefined : Math.min(Math.max(0, ms), believedRetryAfterMs);
 }
 
 export function queryString(query: Call['query']): string {

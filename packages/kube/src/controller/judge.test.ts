@@ -17,7 +17,7 @@ it.each([
     'waits as long as the server asks',
     retry(translateStatus(503, {}, 'GET /', 7_000)),
     never,
-    { retryAfterMs: 7_000 },
+    { retryAfterMs: 7_000, failed: true },
     'backoff',
     'warn',
   ],

@@ -33,7 +33,7 @@ export function judge(result: Result, stopped: AbortSignal, log: Log): { outcome
   if (error.retry === 'backoff') {
     log.warn({ err: error }, 'Could not reconcile, will retry');
     const askedMs = isApiError(error) ? error.api.retryAfterMs : undefined;
-    return { outcome: askedMs === undefined ? 'failed' : { retryAfterMs: askedMs }, label: 'backoff' };
+    return { outcome: askedMs === undefined ? 'failed' : { retryAfterMs: askedMs, failed: true }, label: 'backoff' };
   }
   log.error({ err: error }, 'Reconcile hit a bug, will not retry');
   return { outcome: 'done', label: 'bug' };

@@ -74,11 +74,12 @@ class Model {
   }
   finish(key: string, outcome: Outcome): void {
     this.running = this.running.filter((one) => one !== key);
-    const failed = outcome === 'failed' ? (this.failures.get(key) ?? 0) + 1 : 0;
+    const asked = typeof outcome === 'object' ? outcome : undefined;
+    const failed = outcome === 'failed' || asked?.failed ? (this.failures.get(key) ?? 0) + 1 : 0;
     this.failures.set(key, failed);
+    const backoffMs = failed && Math.min(100 * 2 ** (failed - 1), 1_000);
     if (this.again.delete(key)) this.add(key);
-    else if (failed) this.addAfter(key, Math.min(100 * 2 ** (failed - 1), 1_000));
-    else if (typeof outcome === 'object') this.addAfter(key, outcome.retryAfterMs);
+    else if (outcome !== 'done') this.addAfter(key, Math.max(backoffMs, asked?.retryAfterMs ?? 0));
     this.fill();
   }
   advance(ms: number): void {
@@ -136,6 +137,7 @@ const anyOutcome: fc.Arbitrary<Outcome> = fc.oneof(
   fc.constant<Outcome>('done'),
   fc.constant<Outcome>('failed'),
   fc.integer({ min: 1, max: 3_000 }).map((retryAfterMs) => ({ retryAfterMs })),
+  fc.integer({ min: 0, max: 3_000 }).map((retryAfterMs) => ({ retryAfterMs, failed: true as const })),
 );
 const anyCommands = fc.commands(
   [
@@ -244,6 +246,25 @@ describe('workQueue', () => {
     expect(starts).toHaveLength(2);
     await clock.advance(1);
     expect(starts).toHaveLength(3);
+  });
+
+  it('backs off from who fails and is asked to come back at once, and comes no sooner than asked', async () => {
+    const { queue, starts, finish, clock } = world(1);
+    queue.add('a');
+    await settle();
+    await finish('a', { retryAfterMs: 0, failed: true });
+    await clock.advance(99);
+    expect(starts).toHaveLength(1);
+    await clock.advance(1);
+    await finish('a', { retryAfterMs: 150, failed: true });
+    await clock.advance(199);
+    expect(starts).toHaveLength(2);
+    await clock.advance(1);
+    await finish('a', { retryAfterMs: 5_000, failed: true });
+    await clock.advance(4_999);
+    expect(starts).toHaveLength(3);
+    await clock.advance(1);
+    expect(starts).toHaveLength(4);
   });
 
   it('keeps the sooner of two delays, whichever was asked for first', async () => {

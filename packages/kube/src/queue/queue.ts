@@ -10,8 +10,8 @@ import type { Clock } from '../clock/clock.ts';
 import { backoffMs } from './backoff.ts';
 import type { Backoff } from './backoff.ts';
 
-/** What a run says about its key: finished, look again later, or failed and to be tried again with backoff. */
-export type Outcome = 'done' | 'failed' | { readonly retryAfterMs: number };
+/** What a run says about its key: finished, failed and to be tried again with backoff, or look again later. Who failed as well comes no sooner than the backoff. */
+export type Outcome = 'done' | 'failed' | { readonly retryAfterMs: number; readonly failed?: true };
 
 export interface WorkQueueOptions<K> {
   /** Must not throw: a throw counts as failed, and its error is lost. */
@@ -106,12 +106,15 @@ export function workQueue<K>(options: WorkQueueOptions<K>): WorkQueue<K> {
       outcome = 'failed';
     }
     running.delete(key);
-    if (outcome === 'failed') failures.set(key, (failures.get(key) ?? 0) + 1);
+    const { failed = false, retryAfterMs = 0 } =
+      typeof outcome === 'object' ? outcome : { failed: outcome === 'failed' };
+    const inARow = failed ? (failures.get(key) ?? 0) + 1 : 0;
+    if (failed) failures.set(key, inARow);
     else failures.delete(key);
 
     if (addedWhileRunning.delete(key)) add(key);
-    else if (outcome === 'failed') addAfter(key, backoffMs(failures.get(key) ?? 1, backoff, random));
-    else if (outcome !== 'done') addAfter(key, outcome.retryAfterMs);
+    else if (failed) addAfter(key, Math.max(retryAfterMs, backoffMs(inARow, backoff, random)));
+    else if (outcome !== 'done') addAfter(key, retryAfterMs);
     askFill();
     if (stopped && running.size === 0) for (const resolve of idle.splice(0)) resolve();
   }
