@@ -3,7 +3,8 @@
  *
  * A watch that ends or breaks is resumed at the last resourceVersion seen (bookmarks keep that one fresh), so nothing is missed and nothing told
  * twice. Only when the server no longer knows that version (410) is everything listed again, and then the store finds the difference.
- * Whether a silent connection is still alive is the transport's business: it pings, and breaks the watch when no answer comes.
+ * Whether a silent connection is still alive is the transport's business: it pings, and breaks the watch when no answer comes. A watch that the
+ * server does not end in time is ended here.
  */
 import type { KubeObject } from '@podloom/api';
 import type { Client, Resource } from '../client/client.ts';
@@ -33,6 +34,8 @@ export interface ReflectorTarget<T> {
   remove(object: T): void;
 }
 
+/** A proxy may hold a watch, and answer pings, when what is behind it has vanished: who should end the watch is not there any more. */
+const overdueMs = 30_000;
 const backoff = { minMs: 250, maxMs: 10_000 };
 
 export async function reflect<T extends KubeObject>(
@@ -87,15 +90,22 @@ export async function reflect<T extends KubeObject>(
   async function watch(): Promise<boolean> {
     // The server ends the watch in its own time; a random length keeps many watchers from all coming back in one moment.
     const timeoutSeconds = Math.round(300 * (1 + random()));
+    const overdue = new AbortController();
+    const cancel = clock.after(timeoutSeconds * 1_000 + overdueMs, () => overdue.abort());
+    const until = { ...select, signal: AbortSignal.any([signal, overdue.signal]) };
     const openedMs = clock.monotonicMs();
     let heard = false;
-    for await (const event of client.watch(resource, { ...select, resourceVersion, timeoutSeconds })) {
-      if (signal.aborted) break;
-      heard = true;
-      failures = 0;
-      if (event.type === 'DELETED') target.remove(event.object);
-      else if (event.type !== 'BOOKMARK') target.put(event.object);
-      resourceVersion = event.object.metadata.resourceVersion ?? resourceVersion;
+    try {
+      for await (const event of client.watch(resource, { ...until, resourceVersion, timeoutSeconds })) {
+        if (signal.aborted) break;
+        heard = true;
+        failures = 0;
+        if (event.type === 'DELETED') target.remove(event.object);
+        else if (event.type !== 'BOOKMARK') target.put(event.object);
+        resourceVersion = event.object.metadata.resourceVersion ?? resourceVersion;
+      }
+    } finally {
+      cancel();
     }
     return heard || clock.monotonicMs() - openedMs > 1_000;
   }
