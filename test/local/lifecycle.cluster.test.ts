@@ -4,8 +4,9 @@ import { readFileSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { type ClusterStatus, clusterDown, clusterExec, clusterNames, clusterStatus, clusterUp } from '@podloom/local';
 import { createClient, loadConfig, namespaces, pods, type Client } from '@podloom/kube';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { installChart } from '../../tools/deploy.ts';
+import { guardCluster } from '../setup/guard.ts';
 import { type Machine, isAlive, observeMachine, processesOf, removeGroups } from './machine.ts';
 
 const name = `a${process.pid}`;
@@ -17,11 +18,8 @@ let before: Machine;
 beforeAll(() => {
   before = observeMachine(ours);
 });
-
-afterAll(async () => {
-  await clusterDown({ name });
-  await clusterDown({ name: other });
-});
+beforeAll(() => guardCluster(name));
+beforeAll(() => guardCluster(other));
 
 async function withClient<T>(cluster: string, work: (client: Client) => Promise<T>): Promise<T> {
   const { kubeconfig } = await clusterStatus({ name: cluster });

@@ -1,18 +1,21 @@
 /** `make up` as the one who types it sees it: from nothing, interrupted, again, when something is wrong, and gone. In a cluster of its own. */
 import { execFile, spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { clusterDown, clusterStatus } from '@podloom/local';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { clusterStatus } from '@podloom/local';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { type Commands, commandsFor, namespace as system, type Output } from '../chart/installed.ts';
 import { openNodes } from '../product/nodes.ts';
 import type { Pod, PodNetwork } from '../product/objects.ts';
 import { eventually } from '../setup/eventually.ts';
+import { guardCluster } from '../setup/guard.ts';
 import { type Machine, observeMachine, processesOf } from './machine.ts';
 
 const root = join(import.meta.dirname, '../..');
 const name = `u${process.pid}`;
 const namespace = 'cnf-test';
-const program = [process.execPath, '--disable-warning=ExperimentalWarning', 'tools/up.ts'];
+/** It ends with this process: what makes a cluster must not outlive the guard. */
+const mortal = ['setpriv', '--pdeathsig', 'KILL'];
+const program = [...mortal, process.execPath, '--disable-warning=ExperimentalWarning', 'tools/up.ts'];
 
 interface Network extends PodNetwork {
   readonly spec: PodNetwork['spec'] & { readonly interfaces: readonly { readonly addresses: readonly string[] }[] };
@@ -26,9 +29,7 @@ let printed = '';
 beforeAll(() => {
   before = observeMachine([name]);
 });
-afterAll(async () => {
-  await clusterDown({ name });
-});
+beforeAll(() => guardCluster(name));
 
 function run([file = '', ...args]: readonly string[], env = process.env): Promise<Output> {
   return new Promise((resolve) => {

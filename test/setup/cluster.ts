@@ -2,11 +2,12 @@
  * Gives the tests of the cluster tier a real cluster of two nodes: the one that KUBECONFIG names (`make test-cluster` only), else a private one
  * that is gone afterwards.
  */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { clusterDown, clusterLoad, clusterUp, toolsImage } from '@podloom/local';
+import { clusterLoad, clusterUp, toolsImage } from '@podloom/local';
 import type { TestProject } from 'vitest/node';
+import { guardCluster } from './guard.ts';
 
 const image = 'podloom.local/tools:test';
 
@@ -20,10 +21,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   }
   const name = `t${process.pid}`;
   const dir = await mkdtemp(join(tmpdir(), 'podloom-cluster-'));
-  const remove = async () => {
-    await clusterDown({ name });
-    await rm(dir, { recursive: true, force: true });
-  };
+  const remove = guardCluster(name, dir);
   try {
     const [{ kubeconfig }, tools] = await Promise.all([
       clusterUp({ name, throwAway: true }),
