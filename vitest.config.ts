@@ -24,12 +24,21 @@ export default defineConfig({
           ...patience,
         },
       },
-      { test: { name: 'node', include: files('.node'), pool: 'forks', ...patience } },
+      {
+        test: {
+          name: 'node',
+          include: files('.node'),
+          setupFiles: ['test/setup/orphan.ts'],
+          pool: 'forks',
+          ...patience,
+        },
+      },
       {
         test: {
           name: 'api',
           include: files('.api'),
           pool: 'forks',
+          setupFiles: ['test/setup/orphan.ts'],
           globalSetup: ['test/setup/api-server.ts'],
           ...patience,
         },
@@ -40,6 +49,7 @@ export default defineConfig({
           include: files('.cluster'),
           pool: 'forks',
           fileParallelism: false,
+          setupFiles: ['test/setup/orphan.ts'],
           globalSetup: ['test/setup/cluster.ts'],
           ...patience,
           testTimeout: 900_000,
