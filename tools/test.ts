@@ -4,10 +4,10 @@
  * only when its needs cannot be met; with CI=true that is a failure, too. Names of tiers as arguments run only those, and only then
  * KUBECONFIG counts.
  */
-import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
+import { runToEnd } from './child.ts';
 
 interface Tier {
   name: string;
@@ -74,19 +74,19 @@ const failures: string[] = [];
 
 if (asked.length === 0) {
   heading('check');
-  if (node(['tools/check.ts']) !== 0) {
+  if ((await node(['tools/check.ts'])) !== 0) {
     total.failed += 1;
     summary.push('check: FAILED');
   }
 }
-for (const tier of tiers) if (asked.length === 0 || asked.includes(tier.name)) runTier(tier);
+for (const tier of tiers) if (asked.length === 0 || asked.includes(tier.name)) await runTier(tier);
 
 if (failures.length > 0) console.log(`\nfailed:\n\n${failures.join('\n\n')}`);
 console.log(`\n${summary.join('\n')}\n`);
 console.log(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
 process.exitCode = total.failed > 0 ? 1 : 0;
 
-function runTier({ name, lacks, command }: Tier): void {
+async function runTier({ name, lacks, command }: Tier): Promise<void> {
   heading(name);
   const reason = lacks();
   if (reason) {
@@ -98,7 +98,7 @@ function runTier({ name, lacks, command }: Tier): void {
   const json = join(reports, `${name}.json`);
   rmSync(json, { force: true });
   const started = performance.now();
-  const code = node(command(json));
+  const code = await node(command(json));
   const took = `${Math.round((performance.now() - started) / 1000)} s`;
   const results = existsSync(json) ? (JSON.parse(readFileSync(json, 'utf8')) as Results) : undefined;
   const passed = results?.numPassedTests ?? 0;
@@ -132,11 +132,8 @@ function beginning(message: string): string {
     .join('\n');
 }
 
-function node(args: string[]): number {
-  return (
-    spawnSync(process.execPath, ['--disable-warning=ExperimentalWarning', ...args], { cwd: root, stdio: 'inherit' })
-      .status ?? 1
-  );
+function node(args: string[]): Promise<number> {
+  return runToEnd(process.execPath, ['--disable-warning=ExperimentalWarning', ...args], root);
 }
 
 function heading(text: string): void {
