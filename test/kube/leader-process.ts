@@ -1,6 +1,6 @@
 /**
  * A candidate in a process of its own, for leader.api.test.ts: node leader-process.ts KUBECONFIG SERVER NAMESPACE IDENTITY LEASE_MS. It says when it
- * begins and ends to lead, by the clock that all processes of one machine share.
+ * begins and ends to lead, by the clock that all processes of one machine share. It ends with its input: with the test, that is, also with one that was killed.
  */
 import { createClient, loadConfig, runAsLeader, silentLog } from '@podloom/kube';
 
@@ -9,6 +9,8 @@ const say = (what: string) => process.stdout.write(`${what} ${process.hrtime.big
 
 const stop = new AbortController();
 process.on('SIGTERM', () => stop.abort());
+process.stdin.on('end', () => process.exit()).unref();
+process.stdin.resume();
 const config = await loadConfig({ path });
 const client = createClient({ ...config, server: new URL(server) }, { pingIntervalMs: 500 });
 say('candidate');

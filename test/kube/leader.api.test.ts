@@ -43,7 +43,7 @@ afterAll(() => client.close());
 
 async function candidate(identity: string, namespace: string, via = server): Promise<Candidate> {
   const child = spawn(process.execPath, [program, kubeconfig, via.href, namespace, identity, String(leaseMs)], {
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['pipe', 'pipe', 'inherit'],
   });
   const said: Candidate['said'] = [];
   createInterface({ input: child.stdout }).on('line', (line) => {
@@ -117,5 +117,12 @@ describe('leadership', () => {
     expect(first.at('end')).toBeLessThan(second.at('begin'));
     const { spec } = await client.get(leases, 'contested', { namespace });
     expect(second.at('begin') - first.at('end')).toBeLessThan((spec?.leaseDurationSeconds ?? 0) * 1_000);
+  });
+
+  it('has no candidate whose test is gone', async () => {
+    const { child } = await candidate('orphan', await newNamespace(client));
+    const closed = once(child, 'close');
+    child.stdin?.end();
+    expect(await closed).toEqual([0, null]);
   });
 });
