@@ -5,13 +5,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { mkdir, readFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { Unavailable } from '@podloom/api';
 import { binaries, type BinariesOptions } from './binaries/build.ts';
 import { apiServerArgs, etcdArgs } from './config/control-plane.ts';
 import { ensurePki } from './pki/files.ts';
 import { httpsRequest, type Identity, isHealthy } from './process/https.ts';
+import { reservePorts } from './process/ports.ts';
 import { waitFor } from './process/wait.ts';
 
 export interface ControlPlaneOptions {
@@ -41,7 +41,8 @@ export async function startControlPlane({ dir, progress, signal }: ControlPlaneO
     ...(signal && { signal }),
   });
   const pki = join(dir, 'pki');
-  const [clientPort, peerPort, apiPort] = await freePorts();
+  await using undo = new AsyncDisposableStack();
+  const [clientPort, peerPort, apiPort] = undo.use(await reservePorts(3)).numbers as [number, number, number];
   const server = `https://127.0.0.1:${apiPort}`;
   await mkdir(dir, { recursive: true });
   await ensurePki(pki, { apiServerNames: ['127.0.0.1', 'localhost'], server, nodes: [] });
@@ -52,7 +53,9 @@ export async function startControlPlane({ dir, progress, signal }: ControlPlaneO
   const etcdPlace = { dataDir: join(dir, 'etcd'), pki, clientPort, peerPort, unsafeNoFsync: true };
   const apiPlace = { pki, etcdPort: clientPort, address: '127.0.0.1', port: apiPort, serviceRange: '10.96.0.0/16' };
   const etcd = startMortal(built.path('etcd'), etcdArgs(etcdPlace), join(dir, 'etcd.log'));
+  undo.defer(() => end(etcd, 'SIGKILL'));
   let apiServer: ChildProcess | undefined;
+  undo.defer(() => end(apiServer, 'SIGKILL'));
 
   async function startApiServer(): Promise<void> {
     const log = join(dir, 'kube-apiserver.log');
@@ -73,18 +76,8 @@ export async function startControlPlane({ dir, progress, signal }: ControlPlaneO
     return JSON.parse(text) as { header: { revision: string } };
   }
 
-  const stop = async () => {
-    await end(apiServer, 'SIGKILL');
-    await end(etcd, 'SIGKILL');
-  };
-
-  try {
-    await startApiServer();
-  } catch (error) {
-    await stop();
-    throw error;
-  }
-
+  await startApiServer();
+  const owned = undo.move();
   return {
     kubeconfig: join(pki, 'admin.kubeconfig'),
     startApiServer,
@@ -97,7 +90,7 @@ export async function startControlPlane({ dir, progress, signal }: ControlPlaneO
       const { header } = await askEtcd('/v3/kv/range', { key: Buffer.from('/').toString('base64') });
       await askEtcd('/v3/kv/compaction', { revision: header.revision, physical: true });
     },
-    stop,
+    stop: () => owned.disposeAsync(),
   };
 }
 
@@ -127,22 +120,4 @@ async function readIdentity(pki: string, name: string): Promise<Identity> {
     ['ca.crt', `${name}.crt`, `${name}.key`].map(async (file) => readFile(join(pki, file), 'utf8')),
   );
   return { ca: ca ?? '', cert: cert ?? '', key: key ?? '' };
-}
-
-/**
- * Three ports that nobody listens on, below the range from which the kernel takes ports for outgoing connections: a port must
- * still be free when the API server comes back to it.
- */
-async function freePorts(): Promise<[number, number, number]> {
-  const found = new Set<number>();
-  while (found.size < 3) {
-    const port = 20_000 + Math.floor(Math.random() * 12_000);
-    const free = await new Promise<boolean>((resolve) => {
-      const probe = createServer();
-      probe.once('error', () => resolve(false));
-      probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(true)));
-    });
-    if (free) found.add(port);
-  }
-  return [...found] as [number, number, number];
 }

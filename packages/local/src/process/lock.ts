@@ -17,21 +17,26 @@ export async function withLock<T>(name: string, work: () => Promise<T>, signal?:
 }
 
 async function acquire(name: string, signal?: AbortSignal): Promise<() => Promise<void>> {
-  // Hashed because a name may be long and an abstract address holds 107 bytes.
-  const path = `\0podloom/${createHash('sha256').update(name).digest('hex').slice(0, 32)}`;
   for (;;) {
-    const server = createServer((socket) => socket.destroy());
-    const taken = await new Promise<boolean>((resolve, reject) => {
-      server.once('error', (error: NodeJS.ErrnoException) =>
-        error.code === 'EADDRINUSE' ? resolve(true) : reject(error),
-      );
-      server.listen({ path }, () => resolve(false));
-    });
-    if (!taken) {
-      return async () => {
-        await new Promise((resolve) => server.close(resolve));
-      };
-    }
+    const release = await tryLock(name);
+    if (release) return release;
     await delay(100, undefined, { signal });
   }
+}
+
+/** Takes the lock and returns what gives it back; undefined where another has it. */
+export async function tryLock(name: string): Promise<(() => Promise<void>) | undefined> {
+  // Hashed because a name may be long and an abstract address holds 107 bytes.
+  const path = `\0podloom/${createHash('sha256').update(name).digest('hex').slice(0, 32)}`;
+  const server = createServer((socket) => socket.destroy());
+  const taken = await new Promise<boolean>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) =>
+      error.code === 'EADDRINUSE' ? resolve(true) : reject(error),
+    );
+    server.listen({ path }, () => resolve(false));
+  });
+  if (taken) return undefined;
+  return async () => {
+    await new Promise((resolve) => server.close(resolve));
+  };
 }
