@@ -48,13 +48,18 @@ export async function startFloor({ client, kubeconfig, namespace }: FloorOptions
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   const ended = once(other, 'exit');
+  const died = ended.then(([code, signal]): never => {
+    throw new Error(`The other process of the floor ended with ${code ?? signal}, and said why before`);
+  });
+  // It also ends when it is told to, and nobody waits for it then.
+  died.catch(() => undefined);
   const end = async (): Promise<void> => {
     other.stdin.end();
     await ended;
     stop.abort();
   };
   try {
-    await Promise.all([answers.waitForSync(), once(other.stdout, 'data')]);
+    await Promise.race([Promise.all([answers.waitForSync(), once(other.stdout, 'data')]), died]);
   } catch (error) {
     await end();
     throw error;
@@ -70,7 +75,7 @@ export async function startFloor({ client, kubeconfig, namespace }: FloorOptions
       const startMs = performance.now();
       const metadata = { name: `floor-ask-${rounds}`, namespace, labels: { [label]: 'ask' } };
       await client.create(configMaps, { metadata, data: { answers: String(howMany) } }, { namespace });
-      return (await all) - startMs;
+      return (await Promise.race([all, died])) - startMs;
     },
     async [Symbol.asyncDispose]() {
       await end();
