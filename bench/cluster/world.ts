@@ -62,6 +62,18 @@ export interface WorldOptions {
   readonly progress: (text: string) => void;
 }
 
+/** Makes the namespace of this run, and refuses to share one: pods that are there already are looked at all the time, and would be measured as well. */
+export async function claimNamespace(client: Client, kubeconfig: string): Promise<void> {
+  try {
+    await client.create(namespaces, { metadata: { name: namespace } });
+  } catch (cause) {
+    if (!isAlreadyExists(cause)) throw cause;
+    const remove = `kubectl --kubeconfig ${kubeconfig} delete namespace ${namespace}`;
+    throw new Error(`Namespace ${namespace} was left by an earlier run; remove it with: ${remove}`, { cause });
+  }
+}
+
+/** In a namespace that was claimed. */
 export async function openWorld({ client, cluster, progress }: WorldOptions): Promise<World> {
   await using undo = new AsyncDisposableStack();
   const stop = new AbortController();
@@ -99,11 +111,10 @@ export async function openWorld({ client, cluster, progress }: WorldOptions): Pr
     const more = all.slice(names.length);
     if (more.length === 0) return;
     progress(`starting ${more.length} pods`);
-    await ensure(client.create(namespaces, { metadata: { name: namespace } }));
     const starting = new AbortController();
     using _ = { [Symbol.dispose]: () => starting.abort() };
     const running = startCache<Pod>({ ...common, signal: starting.signal, resource: pods, namespace });
-    await Promise.all(more.map((pod) => ensure(client.create(pods, pod, { namespace }))));
+    await Promise.all(more.map((pod) => client.create(pods, pod, { namespace })));
     await until(running, () => running.list().filter(isRunning).length >= all.length);
     progress('listening in their namespaces');
     for (const { metadata } of more) {
@@ -196,15 +207,6 @@ const draft = (nodeName: string, i: number) => ({
     containers: [{ name: 'pause', image, imagePullPolicy: 'IfNotPresent' as const }],
   },
 });
-
-/** They go with the cluster; who has one that stays has them from the last run. */
-async function ensure(creating: Promise<unknown>): Promise<void> {
-  try {
-    await creating;
-  } catch (error) {
-    if (!isAlreadyExists(error)) throw error;
-  }
-}
 
 const isRunning = ({ status }: Pod): boolean => status?.phase === 'Running';
 
