@@ -7,12 +7,14 @@ export interface Memory {
   readonly allMib: number;
   /** Of it, what is of no file: every process of a node shares the files, such as the runtime itself. */
   readonly ownMib: number;
+  /** The most that was ever resident. */
+  readonly mostMib: number;
 }
 
 export function memoryOf(pid: number): Memory {
   const text = readFileSync(`/proc/${pid}/status`, 'utf8');
   const mib = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(text)?.[1]) / 1024;
-  return { allMib: mib('VmRSS'), ownMib: mib('RssAnon') };
+  return { allMib: mib('VmRSS'), ownMib: mib('RssAnon'), mostMib: mib('VmHWM') };
 }
 
 /** User and system time; the kernel shows hundredths of a second. */

@@ -1,7 +1,7 @@
 /** The figures as a report, with the bars that the product is held to. */
 import { median, medianOf, quantile, type Bar, type Report } from '../report.ts';
 import type { AgentFigures, Writes } from './cost.ts';
-import { tasks, type Latencies } from './latency.ts';
+import { rounds, tasks, warmUp, type Latencies } from './latency.ts';
 import type { Memory } from './process.ts';
 import type { Part } from './world.ts';
 
@@ -46,7 +46,7 @@ export function reportOn({ latencies, writes, agents, loads, processors, conditi
     notes: [
       `Load of the machine in the course of the run: ${loads.map((load) => load.toFixed(1)).join(', ')} on ${processors} processors. Above that number, latencies are those of the queue.`,
       ...conditions,
-      `One at a time: p99 ${p99('podloom').toFixed(1)} ms, floor ${p99('floor').toFixed(1)} ms. An object is made that chooses one running pod, or many; a label on the pod does the same, but makes the kubelet look at the pod, too.`,
+      `One at a time: p99 ${p99('podloom').toFixed(1)} ms, floor ${p99('floor').toFixed(1)} ms. ${warmUp} rounds go before the ${rounds} that count, for the floor as for us. An object is made that chooses one running pod, or many; a label on the pod does the same, but makes the kubelet look at the pod, too.`,
       'The floor takes turns with us: two Node processes on the same API server with the same client, one write answered by as many writes as there are pods.',
       'Bars in × the floor are those in milliseconds by the floor of the machine that they were set on (8/16, 42 and 310 ms). The peer of that machine cannot be had here.',
       `Where the time of one goes, as seen from here since before the write: answered ${middle(stages.answered)}, address in its pool ${middle(stages.recorded)}, PodNetwork ${middle(stages.composed)}, usable ${middle(stages.usable)}, reported by the agent ${middle(stages.reported)}, shown ${middle(stages.shown)} ms (medians).`,
@@ -75,7 +75,8 @@ function agentNote(agents: AgentFigures | Error): string {
   if (agents instanceof Error) return `1,000 attachments on each node could not be measured: ${agents.message}`;
   const { attachments, empty, memory, idleCpu, idleWrites, attachMs, removeMs } = agents;
   return (
-    `Agent: ${mib(empty)} before, ${mib(memory)} with ${attachments} attachments on its node, made in ${(attachMs / 1000).toFixed(1)} s and removed in ${(removeMs / 1000).toFixed(1)} s; ` +
+    `Agent: ${mib(empty)} before, ${mib(memory)} with ${attachments} attachments on its node, read after an idle minute (${memory.mostMib.toFixed(0)} MiB at most until then); ` +
+    `made in ${(attachMs / 1000).toFixed(1)} s and removed in ${(removeMs / 1000).toFixed(1)} s; ` +
     `${idleCpu.toFixed(2)} % of a processor when idle with them. Writes in an idle minute: ${list(idleWrites)}.`
   );
 }
