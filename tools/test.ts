@@ -46,6 +46,11 @@ const vitest = (project: string) => (json: string) => [
 
 const isRoot = process.getuid?.() === 0;
 const needsRoot = () => (isRoot ? undefined : 'it makes network namespaces, which needs root: sudo make test');
+const folders = (process.env['PATH'] ?? '').split(':');
+const lackOf = (program: string) =>
+  folders.some((folder) => existsSync(join(folder, program)))
+    ? undefined
+    : `${program} is not there, and only root can install it`;
 const tiers: Tier[] = [
   { name: 'unit', lacks: () => undefined, command: vitest('unit') },
   { name: 'node', lacks: needsRoot, command: vitest('node') },
@@ -53,7 +58,7 @@ const tiers: Tier[] = [
   { name: 'cluster', lacks: () => (process.env['KUBECONFIG'] ? undefined : needsRoot()), command: vitest('cluster') },
   {
     name: 'kernel',
-    lacks: () => (process.arch === 'x64' ? undefined : 'its QEMU machine is x86-64'),
+    lacks: () => (process.arch === 'x64' ? lackOf('qemu-system-x86_64') : 'its QEMU machine is x86-64'),
     command: (json) => ['test/kernel/run.ts', '--json', json],
   },
 ];
