@@ -442,6 +442,20 @@ describe('what the kernel does by itself', () => {
     expect(mtuOf(world, 'pcbr0')).toBe(9000);
   });
 
+  it('takes IPv6 from links of less than 1280 bytes, which have all of it again with their MTU', () => {
+    using world = makeWorld();
+    const bridge = { ...podInterface(2).bridge!, mtuBytes: 1500 };
+    const served = changed(two(world)[0], podInterface(2, { bridge }));
+    serve(world, served);
+    for (const link of ['hpc011', 'pcbr0']) world.node.link.set(link, { mtu: 1200 });
+    served.pod.link.set('pc011', { mtu: 1200 });
+    // With its MTU a link gets the kernel's own address mode: that shows only at the next look.
+    for (let looks = 0; looks < 2; looks += 1)
+      expect(serve(world, served)).toMatchObject({ failed: new Map(), errors: [] });
+    expect(plan(world, served).steps).toEqual([]);
+    expect(reaches(world, 0, 'fd00:100::1')).toBe(true);
+  });
+
   it('does not leave a pod with the fe80:: address of a MAC that it had', () => {
     using world = makeWorld(2);
     const [a, b] = two(world);

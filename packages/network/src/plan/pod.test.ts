@@ -17,7 +17,7 @@ import {
 import type { DesiredPod } from './desired.ts';
 import { fingerprint } from './fingerprint.ts';
 import { isOurs, linkGroup, podMark } from './mark.ts';
-import { emptyNamespace, type Observed } from './observed.ts';
+import { emptyNamespace, type Observed, type ObservedNamespace } from './observed.ts';
 import { foreignPart, trespasses } from './ownership.ts';
 import { planPod } from './pod.ts';
 import { simulate } from './simulate.ts';
@@ -35,6 +35,13 @@ const plainAddresses = ({ pod }: Observed): string[] =>
   (pod?.addresses ?? []).map(({ address }) => address).filter((address) => !isLinkLocal(address));
 const where = (steps: readonly Step[]): string[] => steps.map((step) => step.in);
 const bridgeWith = (mtuBytes: number | undefined) => ({ ...wish().bridge!, mtuBytes });
+/** With links of ours so small that the kernel took IPv6 off them. */
+const shrunk = ({ links, ...rest }: ObservedNamespace): ObservedNamespace => ({
+  ...rest,
+  links: links.map((one) =>
+    isOurs(one) ? Object.assign({ ...one }, { mtuBytes: 1200, addrGenMode: undefined }) : one,
+  ),
+});
 const settle = (desired: DesiredPod, observed: Observed): Observed =>
   simulate(planPod(desired, observed).steps, observed);
 
@@ -192,6 +199,16 @@ describe('planPod', () => {
       return after.node.links.find(({ name }) => name === 'pcbr0')?.mtuBytes;
     };
     expect([mtuAfter(9000, 1400), mtuAfter(1400, 9000)]).toEqual([1400, 1400]);
+  });
+
+  it('gives links that are too small for IPv6 their MTU back, and asks for no address mode before they have it', () => {
+    const before = seen();
+    const wanted = [wish({ bridge: bridgeWith(1500) })];
+    const running = settle(desire(wanted, before), before);
+    const small: Observed = { node: shrunk(running.node), pod: shrunk(running.pod!) };
+    const mended = settle(desire(wanted, small), small);
+    const ours = [...mended.node.links, ...mended.pod!.links].filter(isOurs);
+    expect(ours.map(({ mtuBytes }) => mtuBytes)).toEqual([1500, 1500, 1500]);
   });
 
   it('leaves a second gateway address to those who asked for it: another pod may need what this one does not', () => {

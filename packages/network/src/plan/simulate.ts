@@ -70,6 +70,7 @@ function applyStep(step: Step, world: World): void {
     case 'setLink': {
       const link = find(world, step, step.link);
       if (step.set.up && step.set.addrGenMode) refuse(step, 'would be up before its address mode');
+      if (step.set.addrGenMode && link.addrGenMode === undefined) refuse(step, 'EAFNOSUPPORT');
       if (step.set.name !== undefined && here.links.some(({ name }) => name === step.set.name)) refuse(step, 'EEXIST');
       const isGiven = link.kind === 'bridge' && (step.set.mtuBytes ?? link.mtuBytes) !== link.mtuBytes;
       change(world, step.in, link.index, isGiven ? { ...step.set, mtuIsGiven: true } : step.set);
