@@ -16,7 +16,7 @@ export interface Outcome {
 }
 
 /** What a step stands or falls with. */
-type Party = `key ${string}` | `bridge ${string}` | 'primary' | undefined;
+export type Party = `key ${string}` | `bridge ${string}` | 'primary' | undefined;
 
 export function applySteps(steps: readonly Step[], namespaces: Namespaces, run = applyStep): Outcome {
   const partyOf = parties(steps);
@@ -91,7 +91,7 @@ export function applySteps(steps: readonly Step[], namespaces: Namespaces, run =
 const isLeaving = (step: Step): step is DeleteLink => step.do === 'deleteLink' && step.in === 'node';
 
 /** Each bridge has a table of its own; not every rule and route in it names the bridge. */
-function parties(steps: readonly Step[]): (step: Step) => Party {
+export function parties(steps: readonly Step[]): (step: Step) => Party {
   const bridges = new Map(
     steps.flatMap((step) => {
       const [device, table] = [deviceOf(step), tableOf(step)];

@@ -30,6 +30,9 @@ const says = (reason: string): PodNetworkStatus => ({
   conditions: [{ type: 'Ready', status: 'False', reason, message: '', lastTransitionTime: '' }],
 });
 
+const unready = (reason: string, more: PodNetworkStatus = {}): PodNetworkStatus => ({ ...says(reason), ...more });
+const up = (link: string): Step => ({ do: 'setLink', in: 'node', link, set: { up: true } });
+
 describe('driftIn', () => {
   it('is steps for what was attached', () => {
     expect(judge(attached)).toMatchObject({ steps: [step], hold: false });
@@ -54,6 +57,47 @@ describe('driftIn', () => {
     const lowering: Step = { ...mtu('pcbr0'), key: interfaceKey };
     expect(judge(ready, always, [lowering])).toBeUndefined();
     expect(judge(ready, always, [step, lowering])).toMatchObject({ steps: [step, lowering] });
+  });
+
+  describe('of what is of no interface, where the pod is not ready for another reason', () => {
+    const other = podInterface(3, { key: 'other', bridge: { ...podInterface(3).bridge!, device: 'pcbr1' } });
+    const spec = podSpec('uid', [podInterface(2), other], {
+      waiting: [{ source: other.source, reason: 'PoolExhausted', message: '' }],
+    });
+    const failed = { key: 'other', state: 'Failed' as const, reason: 'NameTaken' };
+    const judgeHere = (old: PodNetworkStatus, steps: Step[]) =>
+      driftIn({ key, network: { ...network, spec }, old, steps, guard: { ...always, policy: 'report' } });
+    const rule: Step = {
+      do: 'addRule',
+      in: 'node',
+      rule: { family: 4, priority: 4900, table: 7, protocol: 149, from: '192.168.100.1/32' },
+    };
+    const onPrimary: Step = { do: 'setLink', in: 'pod', link: 'eth0', set: { mtuBytes: 1400 } };
+    const stray: Step = { do: 'deleteLink', in: 'pod', link: 'stray', index: 9 };
+    const interfaces = [...attached.interfaces!, failed];
+
+    it.each<[string, PodNetworkStatus, Step]>([
+      ['the bridge of an attached interface, while another is waited for', unready('PoolExhausted'), up('pcbr0')],
+      ['the bridge of an attached interface, where another failed', unready('NameTaken', { interfaces }), up('pcbr0')],
+      ['a rule of such a bridge', unready('PoolExhausted'), rule],
+      ['the primary link', unready('PoolExhausted', { primary: { applied: { mtuBytes: 1400 } } }), onPrimary],
+      [
+        'the primary link that is held already',
+        unready('NameTaken', { interfaces, primary: { state: 'Failed', reason: 'Drift' } }),
+        onPrimary,
+      ],
+    ])('is %s', (_, old, drifted) => {
+      expect(judgeHere(old, [drifted])).toMatchObject({ steps: [drifted], hold: true });
+    });
+
+    it.each<[string, PodNetworkStatus, Step]>([
+      ['the bridge of one that failed', unready('NameTaken', { interfaces }), up('pcbr1')],
+      ['a bridge that could not be mended', unready('GatewayTaken'), up('pcbr0')],
+      ['a primary link that could not be changed', unready('PoolExhausted', { primary: {} }), onPrimary],
+      ['a link that could not be removed', unready('PoolExhausted'), stray],
+    ])('is not %s', (_, old, step) => {
+      expect(judgeHere(old, [step])).toBeUndefined();
+    });
   });
 
   it('is none without steps', () => {

@@ -5,6 +5,7 @@
 import type { PodNetwork, PodNetworkStatus } from '@podloom/api';
 import { type Clock, type ObjectKey, findCondition } from '@podloom/kube';
 import { type Step, describeStep } from '@podloom/network';
+import { type Party, parties } from '../apply/run.ts';
 
 export interface Drift {
   readonly steps: readonly Step[];
@@ -65,21 +66,43 @@ const followsPorts = (step: Step, { spec }: PodNetwork): boolean =>
   step.in === 'node' &&
   spec.interfaces.some(({ bridge }) => bridge?.device === step.link);
 
-export function driftIn({ key, network, old, steps, guard }: DriftInput): Drift | undefined {
-  if (steps.length === 0 || old?.observedGeneration !== network.metadata.generation) return undefined;
-
+/** Whether what the step is about was as declared. What could not be made so comes again, and is nobody else's doing. */
+function wasRight({ spec }: PodNetwork, old: PodNetworkStatus, steps: readonly Step[]): (step: Step) => boolean {
+  const { interfaces = [], primary, conditions } = old;
   const attached = new Set(
-    (old?.interfaces ?? []).flatMap((entry) => (entry.state === 'Attached' || wasHeld(entry.reason) ? entry.key : [])),
+    interfaces.flatMap(({ key, state, reason }) => (state === 'Attached' || wasHeld(reason) ? key : [])),
   );
-  const ready = findCondition(old?.conditions, 'Ready');
+  const ready = findCondition(conditions, 'Ready');
   const wasReady = ready?.status === 'True' || wasHeld(ready?.reason);
+  // Else it may be the bridge itself that failed.
+  const isForOthers =
+    [...interfaces, primary].some((entry) => entry?.state === 'Failed') ||
+    spec.waiting?.some(({ reason }) => reason === ready?.reason) === true;
+  const bridges = isForOthers
+    ? spec.interfaces.flatMap(({ key, bridge }) => (bridge && attached.has(key) ? bridge.device : []))
+    : [];
+  const right = new Set<Party>([
+    ...attached.values().map((key) => `key ${key}` as const),
+    ...bridges.map((device) => `bridge ${device}` as const),
+    ...(primary?.applied !== undefined || wasHeld(primary?.reason) ? (['primary'] as const) : []),
+  ]);
+  const partyOf = parties(steps);
+  // A rule or route by itself does not say of which bridge it is.
+  const isOfSome = (step: Step): boolean => step.do !== 'deleteLink' && bridges.length > 0;
+  return (step) => {
+    const party = partyOf(step);
+    return (step.key === undefined && wasReady) || (party === undefined ? isOfSome(step) : right.has(party));
+  };
+}
+
+export function driftIn({ key, network, old, steps, guard }: DriftInput): Drift | undefined {
+  if (!old || steps.length === 0 || old.observedGeneration !== network.metadata.generation) return undefined;
+
   // Where the port is held, so is what would follow it.
   const isAlone = ({ key }: Step): boolean =>
     key === undefined || steps.filter((step) => step.key === key).length === 1;
-  const drifted = steps.filter(
-    (step) =>
-      !(followsPorts(step, network) && isAlone(step)) && (step.key === undefined ? wasReady : attached.has(step.key)),
-  );
+  const was = wasRight(network, old, steps);
+  const drifted = steps.filter((step) => !(followsPorts(step, network) && isAlone(step)) && was(step));
   if (drifted.length === 0) return undefined;
 
   const what = drifted.slice(0, 5).map(describeStep).join('; ');
