@@ -32,7 +32,7 @@ import { driftListener, nodeName as nodeKey, nodeTopics } from './drift/listener
 import { agentMetrics } from './metrics.ts';
 import { nodeView } from './observe/node.ts';
 import { garbage } from './reconcile/garbage.ts';
-import { tidyNode } from './reconcile/node.ts';
+import { bridgeMtu, tidyNode } from './reconcile/node.ts';
 import { pace } from './reconcile/pace.ts';
 import { patience } from './reconcile/patience.ts';
 import { type PodDeps, type Remembered, podNetworkReconciler, releasePod } from './reconcile/pod.ts';
@@ -163,6 +163,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     remembered,
     ports,
     failed,
+    bridgeMtu: (device) => bridgeMtu(cache.list(), device),
     tidy,
     looked: () => leftovers.made(),
     attached: (key, steps) => measure.attached(key, steps),

@@ -20,6 +20,10 @@ export function desiredNode(networks: readonly PodNetwork[]): DesiredNode {
   };
 }
 
+/** The MTU that all who use the bridge want it to have. */
+export const bridgeMtu = (networks: readonly PodNetwork[], device: string): number | undefined =>
+  desiredNode(networks).bridges.find((bridge) => bridge.device === device)?.mtuBytes;
+
 export interface NodePass {
   readonly netns: Netns;
   readonly view: NodeView;

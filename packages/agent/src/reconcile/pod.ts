@@ -65,6 +65,8 @@ export interface PodDeps {
   readonly ports: Map<string, ObjectKey>;
   /** Who could not be served as declared. */
   readonly failed: Set<ObjectKey>;
+  /** As all PodNetworks of the node want it. */
+  readonly bridgeMtu: (device: string) => number | undefined;
   /** The node should be tidied: something that may have been the last of its kind is gone. */
   readonly tidy: () => void;
   /** A pod was looked at, whatever came of it. */
@@ -181,7 +183,8 @@ function attach(network: PodNetwork, process: PodProcess | undefined, deps: PodD
   for (const { node: port } of names.values()) {
     if (!isOfAnotherPod(linkNamed(observed.node, port), spec.podUid)) deps.ports.set(port, key);
   }
-  const desired = { namespace: network.metadata.namespace ?? '', spec, names, primaryRecord: record };
+  const { bridgeMtu } = deps;
+  const desired = { namespace: network.metadata.namespace ?? '', spec, names, primaryRecord: record, bridgeMtu };
   const plan = planPod(desired, observed);
 
   const isNew = known === undefined ? !wasServed(pod, observed, record) : known !== pod?.process.inode;

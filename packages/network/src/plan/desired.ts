@@ -21,6 +21,8 @@ export interface DesiredPod {
   readonly names: ReadonlyMap<string, LinkNames>;
   /** As the status of the PodNetwork has it. What is not recorded here is not changed yet: see `PodPlan.recordFirst`. */
   readonly primaryRecord?: PrimaryLinkRecord | undefined;
+  /** The MTU that a bridge is to have for all who use it. Asked only where it has another than this pod wants; left out, nobody else uses it. */
+  readonly bridgeMtu?: ((device: string) => number | undefined) | undefined;
 }
 
 export type DesiredBridge = NonNullable<PodInterface['bridge']> & { readonly namespace: string };

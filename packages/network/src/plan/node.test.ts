@@ -104,6 +104,42 @@ describe('planNode', () => {
     }
   });
 
+  it.each([
+    [1400, 9000],
+    [9000, 1400],
+    [9000, undefined],
+    [undefined, 9000],
+  ])(
+    'agrees with the pods on the MTU of a bridge for which one of them asks for %s and the other for %s',
+    (...asked) => {
+      let { node } = seen();
+      const pods = asked.map((mtuBytes, i) => {
+        const spec = {
+          podUid: `pod-${i}`,
+          interfaces: [wish({ addresses: [`192.168.100.${i + 2}/24`], bridge: { ...wish().bridge!, mtuBytes } })],
+        };
+        return { spec, pid: i + 1, pod: seen().pod! };
+      });
+      const users = pods.map(({ spec }) => ({ namespace: 'cnf-test', ...spec }));
+      const bridges = desiredBridges(users);
+      const desired = want(bridges, { podUids: new Set(pods.map(({ spec }) => spec.podUid)) });
+      const serve = ({ spec, pid, pod }: (typeof pods)[number]) => {
+        const names = chooseNames({ spec, pid, observed: { node, pod } });
+        const agreed = { namespace: 'cnf-test', spec, names, bridgeMtu: () => bridges[0]?.mtuBytes };
+        return planPod(agreed, { node, pod }).steps;
+      };
+      for (let times = 0; times < 2; times += 1) {
+        for (const one of pods) {
+          const after = simulate(serve(one), { node, pod: one.pod });
+          node = after.node;
+          one.pod = after.pod!;
+        }
+      }
+      expect(planNode(desired, node)).toEqual([]);
+      expect(pods.map(serve)).toEqual([[], []]);
+    },
+  );
+
   it('gives a bridge whose MTU nobody asks for any more that of its smallest port, or the usual one', () => {
     const [desired, asked] = withPorts([9000, 4000], 1400);
     expect(mtuOf(asked)).toBe(1400);

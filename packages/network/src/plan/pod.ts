@@ -96,7 +96,7 @@ function considerAll(
 
 function ask(
   wanted: PodInterface,
-  { namespace, spec, names: allNames }: DesiredPod,
+  { namespace, spec, names: allNames, bridgeMtu }: DesiredPod,
   { node, pod }: Observed,
   ends: Ends = {},
 ): Asked {
@@ -113,11 +113,20 @@ function ask(
     });
   if (!pod) return failed({ reason: 'PodNotRunning', message: 'The pod has no namespace yet' });
 
-  const bridge: DesiredBridge = { ...wanted.bridge, namespace };
+  const own: DesiredBridge = { ...wanted.bridge, namespace };
   const mark = podMark(spec.podUid, wanted.key);
-  const facts = vethFacts({ interface: wanted, bridge, mark });
+  const facts = vethFacts({ interface: wanted, bridge: own, mark });
+  // Two who disagree would change it in turn for ever.
+  const agreed = hasOwnMtu(own, facts.mtuBytes, node) ? undefined : bridgeMtu?.(own.device);
+  const bridge = agreed === undefined ? own : { ...own, mtuBytes: agreed };
   const wish: VethWish = { interface: wanted, bridge, names, mark, node, pod, ends, facts };
   return { wanted, names, wish, leaving: vethLeaving(wish) };
+}
+
+/** Whether the bridge has, or will have, the MTU that it would get from this pod alone. */
+function hasOwnMtu({ device, mtuBytes }: DesiredBridge, portMtuBytes: number, node: ObservedNamespace): boolean {
+  const seen = linkNamed(node, device)?.mtuBytes;
+  return seen === undefined || (mtuBytes === undefined ? seen <= portMtuBytes : seen === mtuBytes);
 }
 
 function askIn({ node, pod }: Observed, { wish: known, leaving, ...one }: Asked): Asked {
