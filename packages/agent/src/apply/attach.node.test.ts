@@ -328,6 +328,20 @@ describe('what is not ours', () => {
     expect(dump(world.pods[0]!)).toEqual(before);
   });
 
+  it('keeps neither pod nor node from being served, where it is an IPv4 address in the form of an IPv6 one', () => {
+    using world = makeWorld();
+    const [served] = two(world);
+    serve(world, served);
+    const foreign = { address: '::ffff:10.0.0.1/128', flags: addressFlags.noDad };
+    served.pod.address.add({ link: 'pc011', ...foreign });
+    world.node.address.add({ link: 'pcbr0', ...foreign });
+    served.pod.link.set('pc011', { mtu: 1400 });
+    expect(serve(world, served)).toMatchObject({ failed: new Map(), errors: [] });
+    expect(plan(world, served).steps).toEqual([]);
+    tidyNode([networkOf(served)], { netns: world.node, view: world.view, log: silentLog });
+    expect(prefixesOf(world.node, 'pcbr0')).toContain(foreign.address);
+  });
+
   it('stays when it was put on our links', () => {
     using world = makeWorld();
     const served = rich(world);

@@ -1,9 +1,12 @@
 /** Reads of a namespace that are the same on the node and in a pod. */
+import { isCidr } from '@podloom/api';
 import { type Address, type Netns, type Route as SeenRoute, isNetlinkError } from '@podloom/netlink';
 import type { ObservedAddress, ObservedRoute, ObservedSysctl } from '@podloom/network';
 import { sysctlPath } from '../apply/sysctl.ts';
 
-export const toObservedAddress = ({ index, prefix }: Address): ObservedAddress => ({ link: index, address: prefix });
+/** An IPv4 address in the form of an IPv6 one is never ours, and left out: whoever may change a link can put it there. */
+export const observeAddresses = (addresses: readonly Address[]): ObservedAddress[] =>
+  addresses.flatMap(({ index, prefix }) => (isCidr(prefix) ? { link: index, address: prefix } : []));
 
 /** Routes of a form that is never ours (several next hops, other types) are left out, except that their place is taken. */
 export function toObservedRoute({

@@ -26,7 +26,7 @@ import {
   routeProtocol,
 } from '@podloom/network';
 import { toObservedLink } from './link.ts';
-import { observeRoutes, toObservedAddress } from './namespace.ts';
+import { observeAddresses, observeRoutes } from './namespace.ts';
 
 interface Entry {
   readonly link: ObservedLink;
@@ -179,7 +179,7 @@ function read(netns: Netns, ref: string | number): Entry | undefined {
   try {
     const link = toObservedLink(netns.link.outline(ref));
     return entryOf(link, {
-      addresses: () => netns.address.list({ link: link.index }).map(toObservedAddress),
+      addresses: () => observeAddresses(netns.address.list({ link: link.index })),
       filters: () => filtersOf(netns, link.index),
       fdb: () => netns.fdb.list({ link: link.index }).flatMap(toObservedFdb),
     });
@@ -191,7 +191,7 @@ function read(netns: Netns, ref: string | number): Entry | undefined {
 
 function readAll(netns: Netns): Map<number, Entry> {
   const links = netns.link.outlines().map(toObservedLink);
-  const addresses = Map.groupBy(netns.address.list().map(toObservedAddress), ({ link }) => link);
+  const addresses = Map.groupBy(observeAddresses(netns.address.list()), ({ link }) => link);
   const fdb = Map.groupBy(netns.fdb.list().flatMap(toObservedFdb), ({ link }) => link);
   return new Map(
     links.map((link) => [

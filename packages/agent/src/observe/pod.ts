@@ -3,7 +3,7 @@ import type { PodNetworkSpec, PrimaryLinkRecord } from '@podloom/api';
 import type { Netns } from '@podloom/netlink';
 import { type ObservedNamespace, emptyNamespace, routeProtocol, sysctlsToObserve } from '@podloom/network';
 import { toObservedLink } from './link.ts';
-import { observeRoutes, observeSysctls, toObservedAddress } from './namespace.ts';
+import { observeAddresses, observeRoutes, observeSysctls } from './namespace.ts';
 
 const mainTable = 254;
 
@@ -20,7 +20,7 @@ export function observePod(netns: Netns, spec: ObservedSpec, record?: PrimaryLin
   return {
     ...emptyNamespace,
     links: netns.link.outlines().map(toObservedLink),
-    addresses: netns.address.list().map(toObservedAddress),
+    addresses: observeAddresses(netns.address.list()),
     routes: observeRoutes(routes),
     sysctls: observeSysctls(netns, sysctlsToObserve(spec, record)),
   };
