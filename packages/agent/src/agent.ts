@@ -129,6 +129,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     ports,
     look: (key) => doors.knock(key),
     isOther: (key) => served.isOther(key),
+    tidy,
     lookAtFailed,
     lookAtBridge(device) {
       knockAt(({ spec }) =>

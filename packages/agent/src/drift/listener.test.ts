@@ -1,14 +1,14 @@
 /** A kernel that cannot be read just now cannot be had on demand: the view of the node is made up here. */
 import { type ObjectKey, createLog, manualClock, objectKey, settle } from '@podloom/kube';
 import { NetlinkError } from '@podloom/netlink';
-import { type ObservedLink, linkGroup } from '@podloom/network';
+import { type ObservedLink, emptyNamespace, linkGroup } from '@podloom/network';
 import { describe, expect, it } from 'vitest';
 import type { NodeChanges } from '../observe/node.ts';
 import { driftListener, nodeName } from './listener.ts';
 
 const [one, two] = [objectKey('one', 'here'), objectKey('two', 'here')];
 const port = { index: 3, name: 'hpc011', kind: 'veth', group: linkGroup, alias: 'podloom:one' } as ObservedLink;
-const news: NodeChanges = { links: [{ old: port, now: undefined }], routing: false };
+const portGone: NodeChanges = { links: [{ old: port, now: undefined }], routing: false };
 const interrupted = new NetlinkError('link.list', 4);
 
 function setUp() {
@@ -21,6 +21,10 @@ function setUp() {
     broken: new Set<ObjectKey | 'node'>(),
     reads: 0,
     isAllTouched: false,
+    news: portGone,
+    /** Links that are there now. */
+    links: [] as ObservedLink[],
+    tidied: 0,
     looked: [] as ObjectKey[],
     lines: [] as Record<string, unknown>[],
     async hear(where: string): Promise<void> {
@@ -40,10 +44,10 @@ function setUp() {
       news() {
         world.reads += 1;
         if (world.broken.has('node')) throw interrupted;
-        return news;
+        return world.news;
       },
       touchAll: () => (world.isAllTouched = true),
-      current: () => expect.fail('nobody asked how the node is'),
+      current: () => ({ ...emptyNamespace, links: world.links }),
       touch: () => undefined,
       touchRouting: () => undefined,
       touchedBy: () => undefined,
@@ -59,6 +63,7 @@ function setUp() {
       return true;
     },
     lookAtBridge: () => undefined,
+    tidy: () => (world.tidied += 1),
     lookAtFailed: () => undefined,
     gone: () => undefined,
   });
@@ -92,6 +97,20 @@ describe('what the kernel tells', () => {
     expect(world).toMatchObject({ reads: 1, looked: [two] });
     world.stop.abort();
     expect(world.clock.pending).toBe(0);
+  });
+
+  it.each([
+    ['leaves a bridge of ours has the node tidied', linkGroup, undefined, 1],
+    ['goes to another bridge has it tidied, too', linkGroup, 6, 1],
+    ['stays there has not', linkGroup, 5, 0],
+    ['leaves a bridge of someone else has not', 0, undefined, 0],
+  ])('of a link that %s', async (_, group, master, tidied) => {
+    const world = setUp();
+    const tap = { index: 4, name: 'tap0', group: 0, master: 5 } as ObservedLink;
+    world.links = [{ index: 5, name: 'pcbr0', kind: 'bridge', group } as ObservedLink];
+    world.news = { links: [{ old: tap, now: { ...tap, master } }], routing: false };
+    await world.hear(nodeName);
+    expect(world.tidied).toBe(tidied);
   });
 
   it('of a pod that cannot be read leads to a look at it, and keeps no other', async () => {

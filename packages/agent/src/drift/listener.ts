@@ -3,7 +3,7 @@ import { type Clock, type Log, type ObjectKey, backoffMs, delay } from '@podloom
 import type { LinkOutline, MonitorEvent, Topic } from '@podloom/netlink';
 import { type ObservedLink, isOurs, routeProtocol } from '@podloom/network';
 import { toObservedLink } from '../observe/link.ts';
-import type { NodeChanges, NodeView } from '../observe/node.ts';
+import type { LinkChange, NodeChanges, NodeView } from '../observe/node.ts';
 
 /** The name under which the node's namespace is listened to; no PodNetwork is called so. */
 export const nodeName = '';
@@ -25,6 +25,8 @@ export interface ListenerOptions {
   readonly isOther: (key: ObjectKey) => boolean;
   /** A bridge of ours is otherwise than it was; without a name, any of them may be. */
   readonly lookAtBridge: (device?: string) => void;
+  /** A bridge of ours lost a port, which it may have been kept for. */
+  readonly tidy: () => void;
   /** Something else on the node changed: who could not be served may be now. */
   readonly lookAtFailed: () => void;
   /** The process that held the pod's namespace ended. */
@@ -41,7 +43,7 @@ const echoMs = 100;
 const backoff = { minMs: 100, maxMs: 5_000 };
 
 export function driftListener(options: ListenerOptions): (event: MonitorEvent<string>) => void {
-  const { view, calm, clock, log, signal, ports, look, isOther, lookAtBridge, lookAtFailed, gone } = options;
+  const { view, calm, clock, log, signal, ports, look, isOther, lookAtBridge, tidy, lookAtFailed, gone } = options;
   const pods = new Set<ObjectKey>();
   let isAsked = false;
   let failures = 0;
@@ -77,6 +79,7 @@ export function driftListener(options: ListenerOptions): (event: MonitorEvent<st
     failures = 0;
     const { links, routing } = news;
     for (const { old, now } of links) hearLink(old, now);
+    if (links.some(leftOurs)) tidy();
     if (routing) lookAtBridge();
     if (links.length > 0) lookAtFailed();
   }
@@ -99,6 +102,11 @@ export function driftListener(options: ListenerOptions): (event: MonitorEvent<st
       return true;
     }
   }
+
+  const leftOurs = ({ old, now }: LinkChange): boolean =>
+    old?.master !== undefined &&
+    old.master !== now?.master &&
+    view.current().links.some((link) => link.index === old.master && isOurs(link));
 
   function hearLink(...states: readonly (ObservedLink | undefined)[]): void {
     for (const link of states) {
