@@ -1,6 +1,6 @@
 /** Plans against the real kernel: carried out they are fixed points, whatever came in between, and leave alone what is not ours. */
 import { type PodNetwork, Unavailable } from '@podloom/api';
-import { deriveMac, leavingGroup, linkGroup, routeProtocol } from '@podloom/network';
+import { deriveMac, describeStep, leavingGroup, linkGroup, planNode, routeProtocol } from '@podloom/network';
 import { type Netns, addressFlags } from '@podloom/netlink';
 import { describe, expect, it, vi } from 'vitest';
 import { type Served, type World, dump, look, makeWorld, plan, serve, tool } from '../testing/world.ts';
@@ -124,6 +124,18 @@ describe('a plan carried out', () => {
     ]);
     expect(serve(world, other([]))).toMatchObject({ failed: new Map(), errors: [] });
     expect(reaches(world, 0, '192.168.100.1')).toBe(true);
+  });
+
+  it('is taken for the same where someone types the commands that explain it', () => {
+    using world = makeWorld(0);
+    const bridge = { ...podInterface(2).bridge!, namespace: 'cnf-test' };
+    const desired = { bridges: [bridge], podUids: new Set<string>(), ports: new Set<string>() };
+    const steps = () => {
+      world.view.touchAll();
+      return planNode(desired, world.view.current());
+    };
+    for (const step of steps()) tool(world.node, 'sh', '-c', describeStep(step));
+    expect(steps()).toEqual([]);
   });
 
   it('makes links with one queue at both ends', () => {

@@ -1,18 +1,19 @@
-/** A step as the `ip`, `bridge` or `tc` command that it equals, for people who know those. Nothing ever runs these texts. */
+/**
+ * A step as the `ip`, `bridge` or `tc` command that it equals, for people who know those. We never run these texts; whoever does makes what we take for ours: group and
+ * protocols are in them, as numbers, which need no file of names.
+ */
 import type { LinkSettings, Step } from '../plan/step.ts';
-import { linkGroup } from '../plan/mark.ts';
 import type { Route, Rule } from '../plan/observed.ts';
 
 const quoted = (text: string): string => (/^[\w.:/@-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);
 const onOff = (value: boolean): string => (value ? 'on' : 'off');
 const words = (...parts: readonly (string | false | undefined)[]): string => parts.filter(Boolean).join(' ');
 const oneQueue = 'numtxqueues 1 numrxqueues 1';
-const group = (value: number): string => `group ${value === linkGroup ? 'podloom' : value}`;
 
 export function describeSettings(set: LinkSettings): string {
   return words(
     set.name === undefined ? '' : `name ${quoted(set.name)}`,
-    set.group === undefined ? '' : group(set.group),
+    set.group === undefined ? '' : `group ${set.group}`,
     set.mac && `address ${set.mac}`,
     set.mtuBytes === undefined ? '' : `mtu ${set.mtuBytes}`,
     set.txQueueLength === undefined ? '' : `txqueuelen ${set.txQueueLength}`,
@@ -22,18 +23,19 @@ export function describeSettings(set: LinkSettings): string {
   );
 }
 
-const routeText = ({ to, type, via, table, metric }: Route, link: string | undefined): string =>
+const routeText = ({ to, type, via, table, metric, protocol }: Route, link: string | undefined): string =>
   words(
     type === 'unicast' ? '' : type,
     to === '0.0.0.0/0' || to === '::/0' ? 'default' : to,
     via && `via ${via}`,
     link && `dev ${link}`,
+    `proto ${protocol}`,
     metric === 0 ? '' : `metric ${metric}`,
     table === 254 ? '' : `table ${table}`,
   );
 
-const ruleText = ({ from, iif, table, priority }: Rule): string =>
-  words(`pref ${priority}`, from && `from ${from}`, iif && `iif ${iif}`, `lookup ${table}`);
+const ruleText = ({ from, iif, table, priority, protocol }: Rule): string =>
+  words(`pref ${priority}`, from && `from ${from}`, iif && `iif ${iif}`, `lookup ${table}`, `protocol ${protocol}`);
 
 const family = (text: string): string => (text.includes(':') ? 'ip -6' : 'ip');
 
@@ -41,10 +43,10 @@ const family = (text: string): string => (text.includes(':') ? 'ip -6' : 'ip');
 export function describeStep(step: Step): string {
   switch (step.do) {
     case 'createBridge':
-      return `ip link add ${step.name} ${group(step.group)} address ${step.mac} type bridge stp_state 0 forward_delay 0 mcast_snooping 0`;
+      return `ip link add ${step.name} group ${step.group} address ${step.mac} type bridge stp_state 0 forward_delay 0 mcast_snooping 0`;
     case 'createVeth':
       return words(
-        `ip link add ${step.name} ${oneQueue} ${group(step.group)} address ${step.mac} mtu ${step.mtuBytes}`,
+        `ip link add ${step.name} ${oneQueue} group ${step.group} address ${step.mac} mtu ${step.mtuBytes}`,
         step.master && `master ${step.master}`,
         `type veth peer name ${step.peer.name} ${oneQueue} address ${step.peer.mac} mtu ${step.peer.mtuBytes} netns POD`,
       );
