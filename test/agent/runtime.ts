@@ -35,7 +35,7 @@ export function runtime(node: Netns): Runtime {
   let count = 0;
 
   const tell = (podUid: string, what: CriEvent['what']): void => {
-    for (const hear of listeners) hear({ podUid, what });
+    for (const hear of listeners) hear({ podUid, id: pods.get(podUid)?.id ?? '', what });
   };
   function start(podUid: string): number {
     count += 1;

@@ -90,8 +90,19 @@ describe('the client of the runtime', () => {
     say({ containerId: 'c', containerEventType: 1, podSandboxStatus });
     say({ containerId: 'c', containerEventType: 3, podSandboxStatus });
     say({ containerId: 's', containerEventType: 3, podSandboxStatus });
-    await vi.waitFor(() => expect(heard).toHaveLength(4), { timeout: 120_000 });
-    expect(heard.map(({ what }) => what)).toEqual(['other', 'containerStarted', 'other', 'sandboxRemoved']);
+    say({ containerId: 't', containerEventType: 3 });
+    await vi.waitFor(() => expect(heard).toHaveLength(5), { timeout: 120_000 });
+    expect(heard.map(({ what }) => what)).toEqual([
+      'other',
+      'containerStarted',
+      'other',
+      'sandboxRemoved',
+      'sandboxRemoved',
+    ]);
+    expect(heard.slice(-2)).toMatchObject([
+      { podUid: 'one', id: 's' },
+      { podUid: undefined, id: 't' },
+    ]);
     stop.abort();
     await following;
   });

@@ -45,7 +45,10 @@ export interface CriContainer {
 }
 
 export interface CriEvent {
-  readonly podUid: string;
+  /** Left out where the runtime does not say: containerd 1.7 tells only by its id which sandbox is gone. */
+  readonly podUid?: string | undefined;
+  /** The container, or the sandbox itself. */
+  readonly id: string;
   readonly what: 'containerStarted' | 'sandboxRemoved' | 'other';
 }
 
@@ -136,7 +139,7 @@ export function connectCri(socket: string): CriClient {
       const hear = (message: Uint8Array): void => {
         const event = fromBinary(ContainerEventResponseSchema, message);
         const podUid = event.podSandboxStatus?.metadata?.uid;
-        if (podUid !== undefined) listener({ podUid, what: meaning(event) });
+        listener({ podUid, id: event.containerId, what: meaning(event) });
       };
       try {
         await channel.stream(`${service}/GetContainerEvents`, request, hear, { signal });
@@ -151,9 +154,9 @@ export function connectCri(socket: string): CriClient {
 const ofPod = (podUid: string | undefined): { filter?: { labelSelector: Record<string, string> } } =>
   podUid === undefined ? {} : { filter: { labelSelector: { [podUidLabel]: podUid } } };
 
-/** An event about the sandbox itself has its id as that of the container. */
+/** An event about the sandbox itself has its id as that of the container, and may say no more of it. */
 function meaning({ containerId, containerEventType, podSandboxStatus }: ContainerEventResponse): CriEvent['what'] {
-  const isSandbox = containerId === podSandboxStatus?.id;
+  const isSandbox = containerId === (podSandboxStatus?.id ?? containerId);
   if (containerEventType === ContainerEventType.CONTAINER_STARTED_EVENT && !isSandbox) return 'containerStarted';
   return containerEventType === ContainerEventType.CONTAINER_DELETED_EVENT && isSandbox ? 'sandboxRemoved' : 'other';
 }

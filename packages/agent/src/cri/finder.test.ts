@@ -92,6 +92,14 @@ describe('a pod finder', () => {
     expect(await finder.find('pod')).toEqual({ sandboxId: 't', netnsPid: 20, inode: 78, pid: 21 });
   });
 
+  it('knows whose sandbox one is until it is told to forget the pod', async () => {
+    const { finder } = make(running);
+    await finder.find('pod');
+    expect([finder.podOf('s'), finder.podOf('t')]).toEqual(['pod', undefined]);
+    finder.forget('pod');
+    expect(finder.podOf('s')).toBeUndefined();
+  });
+
   it('prefers the newest of two sandboxes that are ready', async () => {
     const { finder } = make({
       ...running,

@@ -23,6 +23,8 @@ export interface PodFinder {
   known(podUid: string): PodProcess | undefined;
   /** Undefined when the pod does not run. */
   find(podUid: string): Promise<PodProcess | undefined>;
+  /** The pod whose sandbox this is, where it was found. */
+  podOf(sandboxId: string): string | undefined;
   forget(podUid: string): void;
 }
 
@@ -78,6 +80,7 @@ export function podFinder(
       }
       return pending;
     },
+    podOf: (sandboxId) => found.entries().find(([, process]) => process.sandboxId === sandboxId)?.[0],
     forget: (podUid) => void found.delete(podUid),
   };
 }

@@ -6,7 +6,7 @@ import { createLog, manualClock, silentLog } from '@podloom/kube';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type Call, type GrpcServer, startGrpcServer } from '../testing/grpc-server.ts';
 import { type CriClient, connectCri } from './client.ts';
-import { podFinder } from './finder.ts';
+import { type PodFinder, podFinder } from './finder.ts';
 import { followRuntime } from './follow.ts';
 import { grpcStatus } from './grpc.ts';
 
@@ -21,6 +21,13 @@ afterEach(async () => {
   server = undefined;
   rmSync(dir, { recursive: true });
 });
+
+const nothingFound: PodFinder = {
+  known: () => undefined,
+  find: () => Promise.resolve(undefined),
+  podOf: () => undefined,
+  forget: () => undefined,
+};
 
 /** Follows a runtime that answers a question for events so, and has no pods. */
 async function follow(answer: (call: Call) => void) {
@@ -72,13 +79,39 @@ describe('a runtime', () => {
           ]),
         events: (_, signal) => new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve())),
       } as Partial<CriClient> as CriClient,
-      finder: { known: () => undefined, find: () => Promise.resolve(undefined), forget: () => undefined },
+      finder: nothingFound,
       changed: (podUid) => changed.push(podUid),
       log: silentLog,
       clock: manualClock(),
       signal: stop.signal,
     });
     await vi.waitFor(() => expect(changed).toEqual(['a', 'b']), { timeout: 120_000 });
+    stop.abort();
+    await following;
+  });
+
+  it('that says of a sandbox only that it is gone has its pod forgotten', async () => {
+    const stop = new AbortController();
+    const [changed, forgotten]: [string[], string[]] = [[], []];
+    const following = followRuntime({
+      cri: {
+        sandboxes: () => Promise.resolve([]),
+        events(listener, signal) {
+          for (const id of ['s', 'container']) listener({ id, what: 'sandboxRemoved' });
+          return new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
+        },
+      } as Partial<CriClient> as CriClient,
+      finder: {
+        ...nothingFound,
+        podOf: (id) => (id === 's' ? 'a' : undefined),
+        forget: (podUid) => void forgotten.push(podUid),
+      },
+      changed: (podUid) => changed.push(podUid),
+      log: silentLog,
+      clock: manualClock(),
+      signal: stop.signal,
+    });
+    expect([changed, forgotten]).toEqual([['a'], ['a']]);
     stop.abort();
     await following;
   });

@@ -22,7 +22,8 @@ const backoff = { minMs: 100, maxMs: 5_000 };
 const atOnceMs = 1_000;
 
 export async function followRuntime({ cri, finder, changed, log, clock, signal }: FollowOptions): Promise<void> {
-  const hear = ({ podUid, what }: CriEvent): void => {
+  const hear = ({ id, what, podUid = finder.podOf(id) }: CriEvent): void => {
+    if (podUid === undefined) return;
     if (what === 'containerStarted') prefetch(podUid);
     if (what === 'sandboxRemoved') finder.forget(podUid);
     changed(podUid);
