@@ -148,6 +148,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
   const served = servedPods(listening, (key) => hear({ kind: 'overflow', in: key }));
   const reporter = statusReporter(client);
   const remembered = new Map<ObjectKey, Remembered>();
+  const podUids = new Map<ObjectKey, string>();
   const leftovers = garbage(clock);
   const podDeps: PodDeps = {
     node,
@@ -162,6 +163,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     events,
     clock,
     remembered,
+    podUids,
     ports,
     failed,
     bridgeMtu: (device) => bridgeMtu(cache.list(), device),
@@ -171,6 +173,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     countFailure: (reason) => measure.failed(reason),
   };
   cache.subscribe(({ key, old, now }) => {
+    if (now) podUids.set(key, now.spec.podUid);
     // One without status was not looked at yet: its pod may have had another, deleted by hand a moment ago.
     const record = recordIn(now?.status?.primary);
     if (now && record) remembered.set(key, { podUid: now.spec.podUid, record });
@@ -179,7 +182,6 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     else if (old?.metadata.generation !== now.metadata.generation) measure.heard(key);
     // What was added cannot be in anyone's way; what was taken out may have been the last.
     if (old && old.metadata.generation !== now?.metadata.generation) tidy();
-    if (old && !now) reporter.forget(old.metadata.uid ?? '');
   });
   const serving = controller<PodNetwork>({
     name: 'podnetwork',

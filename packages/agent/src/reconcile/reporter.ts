@@ -3,7 +3,7 @@
  * until the cache has it.
  */
 import { type PodNetwork, type PodNetworkStatus, podNetworkKind } from '@podloom/api';
-import { type Client, applyStatus, isNotFound, isSameJson } from '@podloom/kube';
+import { type Client, type ObjectKey, applyStatus, isNotFound, isSameJson, keyOf } from '@podloom/kube';
 
 export interface Reporter {
   /** The status as the server has it, as far as we know. */
@@ -12,11 +12,13 @@ export interface Reporter {
   report(network: PodNetwork, status: PodNetworkStatus, signal: AbortSignal): Promise<void>;
   /** This very version is one that we wrote. */
   isOurs(network: PodNetwork): boolean;
-  /** The object with this uid is gone. */
-  forget(uid: string): void;
+  /** The object is gone, and nothing about it is on its way any more. */
+  forget(key: ObjectKey): void;
 }
 
 interface Written {
+  /** One of the same name is another object. */
+  readonly uid: string;
   readonly resourceVersion: bigint;
   readonly status: PodNetworkStatus | undefined;
 }
@@ -26,13 +28,13 @@ const uidOf = ({ metadata }: PodNetwork): string => metadata.uid ?? '';
 const versionOf = ({ metadata }: PodNetwork): bigint => BigInt(metadata.resourceVersion ?? 0);
 
 export function statusReporter(client: Client): Reporter {
-  const written = new Map<string, Written>();
+  const written = new Map<ObjectKey, Written>();
 
   function current(network: PodNetwork): PodNetworkStatus | undefined {
-    const last = written.get(uidOf(network));
-    if (!last) return network.status;
+    const last = written.get(keyOf(network));
+    if (last?.uid !== uidOf(network)) return network.status;
     if (versionOf(network) < last.resourceVersion) return last.status;
-    if (versionOf(network) > last.resourceVersion) written.delete(uidOf(network));
+    if (versionOf(network) > last.resourceVersion) written.delete(keyOf(network));
     return network.status;
   }
 
@@ -42,18 +44,20 @@ export function statusReporter(client: Client): Reporter {
       if (isSameJson(current(network), status)) return;
       try {
         const applied = await applyStatus(client, podNetworkKind.resource, network, status, { fieldManager, signal });
-        written.set(uidOf(network), { resourceVersion: versionOf(applied), status: applied.status });
+        const resourceVersion = versionOf(applied);
+        written.set(keyOf(network), { uid: uidOf(network), resourceVersion, status: applied.status });
       } catch (error) {
         if (!isNotFound(error)) throw error; // deleted meanwhile: its absence is the next thing that we look at
       }
     },
     isOurs(network) {
-      const [uid, resourceVersion] = [uidOf(network), versionOf(network)];
-      if (written.get(uid)?.resourceVersion !== resourceVersion) return false;
+      const [key, uid, resourceVersion] = [keyOf(network), uidOf(network), versionOf(network)];
+      const last = written.get(key);
+      if (last?.uid !== uid || last.resourceVersion !== resourceVersion) return false;
       // The cache has it by now: one copy is enough.
-      written.set(uid, { resourceVersion, status: network.status });
+      written.set(key, { uid, resourceVersion, status: network.status });
       return true;
     },
-    forget: (uid) => void written.delete(uid),
+    forget: (key) => void written.delete(key),
   };
 }
