@@ -14,11 +14,13 @@ const EINVAL = 22;
 /** The node's settings without the container's read-only mount over them: as the chart mounts them, or through the node's first process. */
 const writable = ['/host/proc/sys', '/proc/1/root/proc/sys'];
 
-/** Refuses what the kernel keeps as something else (a time that it rounds): it would look changed by someone at each look. */
+/** Refuses what the kernel keeps as something else (a time that it rounds): it would look changed by someone at each look. Then all is as it was. */
 export function setSysctl(netns: Netns, path: string, value: string): void {
+  const before = netns.sysctl.get(path);
   write(netns, path, value);
   const kept = netns.sysctl.get(path);
   if (isSameSetting(kept, value)) return;
+  write(netns, path, before);
   const kernelMessage = `the kernel keeps ${kept} instead of ${value}; ask for ${kept}`;
   throw new NetlinkError(`sysctl.set ${path}`, EINVAL, { kernelMessage });
 }
