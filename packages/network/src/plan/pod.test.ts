@@ -340,6 +340,19 @@ describe('planPod', () => {
     expect(planPod(desire([mine], world), world).interfaces).toMatchObject([{ state: 'Failed', reason: 'MacTaken' }]);
   });
 
+  it("refuses it also where a stray link of the pod has the indices of that port's own", () => {
+    const before = seen();
+    const mac = { macAddress: '02:00:00:00:00:01' };
+    const other = { ...desire([wish(mac)], before), spec: { podUid: 'other', interfaces: [wish(mac)] } };
+    const { node } = settle(other, before);
+    const port = node.links.find(({ kind }) => kind === 'veth')!;
+    const stray = link('stray', port.peerIndex!, { kind: 'veth', group: linkGroup, peerIndex: port.index });
+    const world = seen(node, { links: [link('lo', 1), stray] });
+    const plan = planPod(desire([wish({ ...mac, namePrefix: 'pc9' })], world), world);
+    expect(plan.interfaces).toMatchObject([{ state: 'Failed', reason: 'MacTaken' }]);
+    expect(brief(plan.steps)).toEqual(['deleteLink stray']);
+  });
+
   it('waits for a pod that has no namespace', () => {
     const world: Observed = { node: seen().node };
     const plan = planPod(desire([wish()], world), world);

@@ -7,7 +7,7 @@ import { bridgeProblem, movesPorts, mtuAgain, planBridge, tablesFor } from './br
 import type { DesiredBridge, DesiredPod, LinkNames, PodPlan } from './desired.ts';
 import { type Ends, findEnds } from './ends.ts';
 import { type Leaving, withoutLeaving } from './leaving.ts';
-import { isOurs, podMark, podOfMark } from './mark.ts';
+import { isOfAnotherPod, isOurs, podMark, podOfMark } from './mark.ts';
 import type { Observed, ObservedLink, ObservedNamespace } from './observed.ts';
 import { type PrimaryResult, planPrimary } from './primary.ts';
 import type { Problem } from './problem.ts';
@@ -227,10 +227,16 @@ function removals(
   // Whatever namespace we are shown as the pod's: bridges and links of other pods are not the pod's to lose.
   const isStray = (link: ObservedLink): boolean =>
     isOurs(link) && link.kind !== 'bridge' && (podOfMark(link.alias)?.podUid ?? podUid) === podUid;
+  // The pod may choose the indices of links that it makes, as those of another pod's.
+  const notOfAnother = (link: ObservedLink | undefined) => (isOfAnotherPod(link, podUid) ? undefined : link);
   const fromPod = (pod?.links ?? []).filter((link) => isStray(link) && !kept.has(link) && !peers.has(link));
   return [
     ...fromNode.map((link): Removal => ({ step: remove('node', link), node: link, pod: peerIn(pod, link) })),
-    ...fromPod.map((link): Removal => ({ step: remove('pod', link), node: peerIn(node, link), pod: link })),
+    ...fromPod.map((link): Removal => ({
+      step: remove('pod', link),
+      node: notOfAnother(peerIn(node, link)),
+      pod: link,
+    })),
   ];
 }
 
