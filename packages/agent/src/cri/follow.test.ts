@@ -66,7 +66,10 @@ async function follow(answer: (call: Call) => void) {
 }
 
 describe('a runtime', () => {
-  it('that is back wakes the pods that it has', async () => {
+  it.each<[string, PodFinder['find']]>([
+    ['that it has', () => Promise.resolve(undefined)],
+    ['that it has, also where it does not answer for one', () => Promise.reject(new Error('not now'))],
+  ])('that is back wakes the pods %s', async (_, find) => {
     const stop = new AbortController();
     const changed: string[] = [];
     const one = { id: 's', isReady: true, createdAt: 1n };
@@ -77,9 +80,10 @@ describe('a runtime', () => {
             { ...one, podUid: 'a' },
             { ...one, podUid: 'b' },
           ]),
-        events: (_, signal) => new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve())),
+        events: (_listener, signal) =>
+          new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve())),
       } as Partial<CriClient> as CriClient,
-      finder: nothingFound,
+      finder: { ...nothingFound, find },
       changed: (podUid) => changed.push(podUid),
       log: silentLog,
       clock: manualClock(),

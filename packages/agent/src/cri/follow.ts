@@ -24,20 +24,22 @@ const atOnceMs = 1_000;
 export async function followRuntime({ cri, finder, changed, log, clock, signal }: FollowOptions): Promise<void> {
   const hear = ({ id, what, podUid = finder.podOf(id) }: CriEvent): void => {
     if (podUid === undefined) return;
-    if (what === 'containerStarted') prefetch(podUid);
+    if (what === 'containerStarted') void prefetch(podUid);
     if (what === 'sandboxRemoved') finder.forget(podUid);
     changed(podUid);
   };
-  const prefetch = (podUid: string): void => {
-    finder
-      .find(podUid)
-      .catch((error: unknown) => log.debug({ err: error, podUid }, 'Could not ask for a pod ahead of time'));
-  };
+  async function prefetch(podUid: string): Promise<void> {
+    try {
+      await finder.find(podUid);
+    } catch (error) {
+      log.debug({ err: error, podUid }, 'Could not ask for a pod ahead of time');
+    }
+  }
   async function prefetchAll(): Promise<void> {
     const ready = (await cri.sandboxes()).filter(({ isReady }) => isReady);
     for (const { podUid } of ready) {
       if (signal.aborted) return;
-      await finder.find(podUid);
+      await prefetch(podUid);
       changed(podUid); // it may wait for a runtime that did not answer
     }
     log.info({ pods: ready.length }, 'Found the pods of the container runtime');
