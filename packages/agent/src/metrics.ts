@@ -37,7 +37,7 @@ export function agentMetrics(metrics: Metrics, cache: Pick<Cache<PodNetwork>, 'l
   ]);
   return {
     heard(key) {
-      if (!heard.has(key)) heard.set(key, clock.monotonicMs());
+      heard.set(key, clock.monotonicMs());
     },
     attached(key, steps) {
       const sinceMs = heard.get(key);

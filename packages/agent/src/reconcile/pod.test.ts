@@ -1,6 +1,8 @@
 import { type PodNetwork, type PodNetworkStatus, Unavailable } from '@podloom/api';
-import { manualClock, settle, silentLog } from '@podloom/kube';
+import { type ObjectKey, manualClock, settle, silentLog } from '@podloom/kube';
+import { emptyNamespace } from '@podloom/network';
 import { describe, expect, it } from 'vitest';
+import { driftGuard } from '../drift/judge.ts';
 import { podInterface, podSpec } from '../testing/specs.ts';
 import { pace } from './pace.ts';
 import { patience } from './patience.ts';
@@ -19,8 +21,15 @@ function reconcile(find: () => Promise<undefined>) {
   const clock = manualClock();
   const tempo = pace(clock);
   const reported: PodNetworkStatus[] = [];
+  const attached: ObjectKey[] = [];
   const deps = {
     clock,
+    view: { current: () => emptyNamespace, touchedBy: () => undefined },
+    served: { get: () => undefined, close: () => undefined },
+    guard: driftGuard('repair', clock),
+    ports: new Map(),
+    looked: () => undefined,
+    attached: (key: ObjectKey) => void attached.push(key),
     pace: tempo,
     patience: patience(clock),
     remembered: new Map(),
@@ -31,8 +40,15 @@ function reconcile(find: () => Promise<undefined>) {
     },
     finder: { known: () => undefined, find },
   } as unknown as PodDeps;
-  return { tempo, reported, result: podNetworkReconciler(deps)(network, { log: silentLog, signal }) };
+  return { tempo, attached, reported, result: podNetworkReconciler(deps)(network, { log: silentLog, signal }) };
 }
+
+it('does not count a pod as attached that has no sandbox', async () => {
+  const { attached, reported, result } = reconcile(() => Promise.resolve(undefined));
+  expect(await result).toMatchObject({ kind: 'retryAfter' });
+  expect(reported).toMatchObject([{ conditions: [{ type: 'Ready', status: 'False', reason: 'PodNotRunning' }] }]);
+  expect(attached).toEqual([]);
+});
 
 describe('a runtime that does not answer', () => {
   it('keeps nobody else waiting', async () => {

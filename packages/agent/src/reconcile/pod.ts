@@ -14,6 +14,7 @@ import {
   type Reconciler,
   type Result,
   done,
+  isConditionTrue,
   keyOf,
   retry,
   retryAfter,
@@ -73,7 +74,7 @@ export interface PodDeps {
   readonly tidy: () => void;
   /** A pod was looked at, whatever came of it. */
   readonly looked: () => void;
-  /** The kernel is as declared: steps that it took. */
+  /** The kernel is as declared, all of it: steps that it took. */
   readonly attached: (key: ObjectKey, steps: number) => void;
   readonly countFailure: (reason: string) => void;
 }
@@ -218,7 +219,7 @@ function attach(network: PodNetwork, process: PodProcess | undefined, deps: PodD
   tell(network, old, status, deps);
   if (status.interfaces?.some(({ state }) => state === 'Failed')) deps.failed.add(key);
   else deps.failed.delete(key);
-  if (outcome.failed.size + outcome.errors.length === 0) deps.attached(key, steps.length);
+  if (isConditionTrue(status.conditions, 'Ready')) deps.attached(key, steps.length);
   return {
     status,
     recordFirst: plan.recordFirst,
