@@ -6,7 +6,7 @@
  *   bridge                     podloom bridge NAMESPACE/NAME
  *   pod end                    the alias that the tenant asked for, else as the node end; its owner is that of its peer
  *
- * The UID is the pod's: when a PodNetwork is made anew for a pod that still runs, its links stay.
+ * The UID is the pod's: a PodNetwork that is made anew for a pod that still runs finds its links, unless the node was tidied in between.
  */
 import { hashText } from '../hash.ts';
 import type { ObservedLink } from './observed.ts';

@@ -108,7 +108,7 @@ export interface ObservedSysctl {
 export interface ObservedNamespace {
   readonly links: readonly ObservedLink[];
   readonly addresses: readonly ObservedAddress[];
-  /** All of a pod; of the node only tables of ours are looked at (`isOurTable`), so others may be left out. */
+  /** Of a pod the main table where it asks for routes, else only ours; of the node only tables of ours are looked at (`isOurTable`), so others may be left out. */
   readonly routes: readonly ObservedRoute[];
   readonly rules: readonly Rule[];
   /** Of our links only; others may be left out. */
