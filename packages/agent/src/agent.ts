@@ -97,13 +97,14 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     clock,
   });
 
+  const tidied = settings.driftPolicy === 'report' ? new Map<string, string>() : undefined;
   const tidying = workQueue<'node'>({
     clock,
     async run() {
       await tempo.calm(signal);
       if (signal.aborted) return 'done';
       try {
-        tidyNode(cache.list(), { netns: node, view, log });
+        tidyNode(cache.list(), { netns: node, view, log, tidied });
         lookAtFailed();
         return 'done';
       } catch (error) {

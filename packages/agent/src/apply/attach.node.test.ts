@@ -445,6 +445,23 @@ describe('what the kernel does by itself', () => {
     }
   });
 
+  it('is mended on a bridge where drift is only reported when the bridge is wanted otherwise, and not before', () => {
+    using world = makeWorld();
+    const [a] = two(world);
+    serve(world, a);
+    const [tidied, extra] = [new Map<string, string>(), '192.168.100.77/24'];
+    const tidy = (...all: Served[]): boolean => {
+      world.view.touchAll();
+      tidyNode(all.map(networkOf), { netns: world.node, view: world.view, log: silentLog, tidied });
+      return prefixesOf(world.node, 'pcbr0').includes(extra);
+    };
+    tidy(a);
+    world.node.address.add({ link: 'pcbr0', address: extra });
+    expect(tidy(a)).toBe(true);
+    const bridge = { ...podInterface(2).bridge!, gateways: ['192.168.100.1/24'] };
+    expect(tidy(changed(a, podInterface(2, { bridge })))).toBe(false);
+  });
+
   it('is made up for where nobody asks for the MTU of a bridge any more', () => {
     using world = makeWorld(2);
     const [a, b] = two(world);

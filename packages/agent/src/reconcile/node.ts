@@ -28,20 +28,27 @@ export interface NodePass {
   readonly netns: Netns;
   readonly view: NodeView;
   readonly log: Log;
+  /** Where drift is only reported: how bridges were wanted when the node was last tidied. Those that are wanted otherwise since are mended. */
+  readonly tidied?: Map<string, string> | undefined;
 }
 
 /** Synchronous: nothing else happens between looking and doing. Throws the first error when all that can be done is done. */
-export function tidyNode(networks: readonly PodNetwork[], { netns, view, log }: NodePass): void {
+export function tidyNode(networks: readonly PodNetwork[], { netns, view, log, tidied }: NodePass): void {
   const seen = view.current();
   const names = new Set(seen.links.map((link) => link.name));
   const desired = desiredNode(networks);
   // A bridge that is not there is made by the pod that needs it, if one runs; here those that are there are mended.
   const bridges = desired.bridges.filter(({ device }) => names.has(device));
-  const steps = planNode({ ...desired, bridges }, seen);
-  if (steps.length === 0) return;
-  const outcome = applySteps(steps, { node: netns });
-  view.touchedBy(outcome);
-  const { errors } = outcome;
-  log.info({ steps: steps.length, failed: errors.length }, 'Tidied the node');
-  if (errors.length > 0) throw errors[0];
+  const wishes = new Map(desired.bridges.map((bridge) => [bridge.device, JSON.stringify(bridge)]));
+  const held = new Set(wishes.keys().filter((device) => tidied?.get(device) === wishes.get(device)));
+  const steps = planNode({ ...desired, bridges, held }, seen);
+  if (steps.length > 0) {
+    const outcome = applySteps(steps, { node: netns });
+    view.touchedBy(outcome);
+    const { errors } = outcome;
+    log.info({ steps: steps.length, failed: errors.length }, 'Tidied the node');
+    if (errors.length > 0) throw errors[0];
+  }
+  tidied?.clear();
+  for (const [device, wish] of wishes) tidied?.set(device, wish);
 }

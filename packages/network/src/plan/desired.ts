@@ -30,6 +30,8 @@ export type DesiredBridge = NonNullable<PodInterface['bridge']> & { readonly nam
 export interface DesiredNode {
   /** The union over all PodNetworks and Bridges of this node, one entry a device. */
   readonly bridges: readonly DesiredBridge[];
+  /** Devices of those that are left as they are, because what others change is only to be reported. Their MTU follows their ports all the same. */
+  readonly held?: ReadonlySet<string> | undefined;
   /** Pods that have a PodNetwork on this node: their links are planPod's. */
   readonly podUids: ReadonlySet<string>;
   /** Names of the node ends of those pods' interfaces: a link of ours without alias is kept when it is one of these. */

@@ -150,6 +150,22 @@ describe('planNode', () => {
     expect(planNode(same, never)).toEqual([]);
   });
 
+  it('leaves a bridge that is held as others made it, apart from its MTU', () => {
+    const made = settle(want([bridge()]), nothing);
+    const [{ index } = { index: 0 }] = made.links;
+    const changed = {
+      ...made,
+      links: made.links.map((one) => Object.assign({ ...one }, { mac: '02:00:00:00:00:07', mtuBytes: 1400 })),
+      addresses: [...made.addresses.slice(1), { link: index, address: '192.168.100.77/24' }],
+    };
+    const after = settle(want([bridge()], { held: new Set(['pcbr0']) }), changed);
+    expect(mtuOf(after)).toBe(1500);
+    expect({ ...after, links: [] }).toEqual({ ...changed, links: [] });
+    expect(after.links).toMatchObject([{ mac: '02:00:00:00:00:07' }]);
+    const mended = settle(want([bridge()], { held: new Set(['other']) }), changed);
+    expect(planNode(want([bridge()]), mended)).toEqual([]);
+  });
+
   it('leaves nothing of a bridge that nobody wants any more', () => {
     const before = settle(want([bridge(), bridge({ name: 'b', device: 'b', gateways: [] })]), nothing);
     const after = settle(want([]), before);

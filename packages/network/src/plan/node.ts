@@ -6,6 +6,7 @@ import { bridgeMark, isOurTable, isOurs, podOfMark, routeProtocol } from './mark
 import type { ObservedLink, ObservedNamespace } from './observed.ts';
 import { plainRoute } from './routes.ts';
 import type { Step } from './step.ts';
+import { linkNamed } from './world.ts';
 
 /** Each bridge once, as all who use it want it. While a change is on its way from pod to pod, the bridge serves both. */
 export function desiredBridges(
@@ -44,9 +45,19 @@ export function planNode(desired: DesiredNode, node: ObservedNamespace): Step[] 
   return [
     ...[...orphans, ...unused].map(({ name, index }): Step => ({ do: 'deleteLink', in: 'node', link: name, index })),
     ...staleRouting(desired, after, tables),
-    ...bridges.flatMap((bridge) => planBridge(bridge, after, { table: tables.get(bridge.device)!, exact: true })),
+    ...bridges.flatMap((bridge) => {
+      const steps = planBridge(bridge, after, { table: tables.get(bridge.device)!, exact: true });
+      const isHeld = desired.held?.has(bridge.device) === true && linkNamed(after, bridge.device) !== undefined;
+      return isHeld ? steps.flatMap(onlyMtu) : steps;
+    }),
     ...(orphans.length === 0 ? [] : bridges.flatMap(mtuAgain)),
   ];
+}
+
+function onlyMtu(step: Step): Step[] {
+  if (step.do !== 'setLink' || step.set.mtuBytes === undefined) return [];
+  const { mtuBytes } = step.set;
+  return [{ do: 'setLink', in: 'node', link: step.link, set: { mtuBytes } }];
 }
 
 /** Ours, no bridge, and of no pod of this node. Without alias only the name can tell. */
