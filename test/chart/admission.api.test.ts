@@ -131,7 +131,7 @@ describe('an agent', () => {
   it('tells Events as itself, on its own node', async () => {
     expect(await told({})).toBe('');
     expect(await told({ metadata: { name: 'told', namespace: 'team' } })).toBe('');
-    const change = ['patch', 'event/told', '-n', 'team', '--type=merge', '--patch={"count":2}'];
+    const change = patch('event/told', '', { count: 2 });
     expect(await refused(change, agentOf('n1'))).toBe('');
     expect(await refused(change, agentOf('n2'))).toContain('changes none of others');
   });
@@ -146,20 +146,11 @@ describe('an agent', () => {
   });
 
   it('changes no Event of anybody else', async () => {
-    await installed.kube(
-      ['create', '-f', '-'],
-      manifest(event({ ...kubelets, metadata: { name: 'theirs', namespace: 'team' } })),
-    );
-    const change = (body: object) => [
-      'patch',
-      'event/theirs',
-      '-n',
-      'team',
-      '--type=merge',
-      `--patch=${JSON.stringify(body)}`,
-    ];
-    expect(await refused(change({ count: 2 }), agentOf('n1'))).toContain('changes none of others');
-    expect(await refused(change({ source: event({}).source }), agentOf('n1'))).toContain('changes none of others');
+    const theirs = event({ ...kubelets, metadata: { name: 'theirs', namespace: 'team' } });
+    await installed.kube(['create', '-f', '-'], manifest(theirs));
+    for (const change of [{ count: 2 }, { source: event({}).source }]) {
+      expect(await refused(patch('event/theirs', '', change), agentOf('n1'))).toContain('changes none of others');
+    }
   });
 
   it('reads no pod, no secret and no source', async () => {

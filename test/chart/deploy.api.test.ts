@@ -49,9 +49,13 @@ const helmJson = async (...args: string[]): Promise<Record<string, unknown>> => 
 const withdrawals = async (): Promise<object[]> =>
   (await installed.get<{ items: object[] }>('jobs', '-n', namespace)).items;
 
+const chosen = (sample: string) => ({
+  sampleDeployment: { image: sample },
+  operator: { reservedCidrs: ['10.7.0.0/16'] },
+});
+
 describe('on a private cluster', () => {
   const there = { sample: 'podloom.local/tools:2', range: '10.90.0.0/16' };
-  const chosen = (image: string) => ({ sampleDeployment: { image }, operator: { reservedCidrs: ['10.7.0.0/16'] } });
 
   it.each([
     ['nothing was chosen', null, null, there.sample, []],

@@ -64,11 +64,7 @@ it('`podloom plan` shows who may change one kind only what that brings, and says
   const { stdout, stderr } = await plan();
   expect(stdout).toMatch(new RegExp(`^pod a on node ${w.node}\\n[^]*eth0 mtu 1400`));
   const unseen = [...stderr.matchAll(/^not in the picture: (\w+) of namespace \S+, which you may not list$/gm)];
-  expect(unseen.map(([, kind]) => kind).toSorted()).toEqual([
-    'additionalnetworks',
-    'bridges',
-    'ippools',
-    'podconfigs',
-    'primarynetworks',
-  ]);
+  expect(new Set(unseen.map(([, kind]) => kind))).toEqual(
+    new Set(['additionalnetworks', 'bridges', 'ippools', 'podconfigs', 'primarynetworks']),
+  );
 });

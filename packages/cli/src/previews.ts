@@ -170,10 +170,10 @@ async function asFarAsAllowed<T>(read: () => Promise<T>): Promise<T | undefined>
   }
 }
 
-async function listSources(list: (resource: Resource<KubeObject>) => Promise<readonly KubeObject[]>): Promise<Sources> {
+async function listSources(list: (resource: Resource) => Promise<readonly KubeObject[]>): Promise<Sources> {
   const lists = await Promise.all(
     Object.entries(sourceKinds).map(async ([name, { resource }]) => {
-      const items = await list(resource as Resource);
+      const items = await list(resource);
       return [name, items.filter(({ metadata }) => metadata.deletionTimestamp === undefined)] as const;
     }),
   );

@@ -5,6 +5,9 @@ import { type OutputFormat, outputOption } from '../print.ts';
 
 type PlanOptions = ConnectOptions & { readonly filename?: string; readonly output: OutputFormat };
 
+/** Beside what is printed, so that a file of it holds nothing else. */
+const tell = (what: string): void => console.error(what);
+
 export function planCommand(): Command {
   return withConnection(new Command('plan'))
     .description('print the exact kernel changes that would happen, without doing anything')
@@ -20,7 +23,6 @@ export function planCommand(): Command {
       if ((pod === undefined) === (filename === undefined))
         command.error('error: name a pod, or a file with -f, and not both');
       const { describePreviews, planExisting, planFile } = await import('../previews.ts');
-      const tell = (what: string): void => console.error(what);
       const previews = await withClient(options, (client, namespace) =>
         filename === undefined
           ? planExisting(client, namespace, pod ?? '', tell)

@@ -41,8 +41,7 @@ export async function reconcileSample(
   if (!wanted) return { problems };
   const mine = owned.find(({ metadata }) => metadata.name === name);
   const image = mine?.spec?.template.spec?.containers[0]?.image;
-  if (image === sampleImage && mine?.spec?.replicas === wanted.spec?.replicas)
-    return { deployment: mine, problems };
+  if (image === sampleImage && mine?.spec?.replicas === wanted.spec?.replicas) return { deployment: mine, problems };
   const namespace = config.metadata.namespace;
   try {
     const deployment = mine
