@@ -149,7 +149,6 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
   const served = servedPods(listening, (key) => hear({ kind: 'overflow', in: key }));
   const reporter = statusReporter(client);
   const remembered = new Map<ObjectKey, Remembered>();
-  const podUids = new Map<ObjectKey, string>();
   const leftovers = garbage(clock);
   const podDeps: PodDeps = {
     node,
@@ -164,7 +163,6 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     events,
     clock,
     remembered,
-    podUids,
     ports,
     failed,
     bridgeMtu: (device) => bridgeMtu(cache.list(), device),
@@ -174,7 +172,6 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     countFailure: (reason) => measure.failed(reason),
   };
   cache.subscribe(({ key, old, now }) => {
-    if (now) podUids.set(key, now.spec.podUid);
     // One without status was not looked at yet: its pod may have had another, deleted by hand a moment ago.
     const record = recordIn(now?.status?.primary);
     if (now && record) remembered.set(key, { podUid: now.spec.podUid, record });

@@ -100,6 +100,17 @@ describe('a pod finder', () => {
     expect(finder.podOf('s')).toBeUndefined();
   });
 
+  it('forgets pods that are gone, and asks nobody about those that are not', async () => {
+    const { world, finder } = make(running);
+    await finder.find('pod');
+    finder.forgetGone();
+    await finder.find('pod');
+    expect([finder.podOf('s'), world.asked]).toEqual(['pod', 1]);
+    world.namespaces = {};
+    finder.forgetGone();
+    expect(finder.podOf('s')).toBeUndefined();
+  });
+
   it('prefers the newest of two sandboxes that are ready', async () => {
     const { finder } = make({
       ...running,

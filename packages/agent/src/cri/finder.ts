@@ -26,6 +26,8 @@ export interface PodFinder {
   /** The pod whose sandbox this is, where it was found. */
   podOf(sandboxId: string): string | undefined;
   forget(podUid: string): void;
+  /** Forgets whatever is not true any more. */
+  forgetGone(): void;
 }
 
 /** Inode of a process's network namespace; undefined when the process is gone. */
@@ -82,5 +84,6 @@ export function podFinder(
     },
     podOf: (sandboxId) => found.entries().find(([, process]) => process.sandboxId === sandboxId)?.[0],
     forget: (podUid) => void found.delete(podUid),
+    forgetGone: () => [...found.keys()].forEach(known),
   };
 }

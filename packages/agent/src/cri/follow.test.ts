@@ -27,6 +27,7 @@ const nothingFound: PodFinder = {
   find: () => Promise.resolve(undefined),
   podOf: () => undefined,
   forget: () => undefined,
+  forgetGone: () => undefined,
 };
 
 /** Follows a runtime that answers a question for events so, and has no pods. */
@@ -69,7 +70,7 @@ describe('a runtime', () => {
   it.each<[string, PodFinder['find']]>([
     ['that it has', () => Promise.resolve(undefined)],
     ['that it has, also where it does not answer for one', () => Promise.reject(new Error('not now'))],
-  ])('that is back wakes the pods %s', async (_, find) => {
+  ])('that is back has pods forgotten that are gone, and wakes those %s', async (_, find) => {
     const stop = new AbortController();
     const changed: string[] = [];
     const one = { id: 's', isReady: true, createdAt: 1n };
@@ -83,13 +84,13 @@ describe('a runtime', () => {
         events: (_listener, signal) =>
           new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve())),
       } as Partial<CriClient> as CriClient,
-      finder: { ...nothingFound, find },
+      finder: { ...nothingFound, find, forgetGone: () => void changed.push('gone') },
       changed: (podUid) => changed.push(podUid),
       log: silentLog,
       clock: manualClock(),
       signal: stop.signal,
     });
-    await vi.waitFor(() => expect(changed).toEqual(['a', 'b']), { timeout: 120_000 });
+    await vi.waitFor(() => expect(changed).toEqual(['gone', 'a', 'b']), { timeout: 120_000 });
     stop.abort();
     await following;
   });

@@ -36,6 +36,7 @@ export async function followRuntime({ cri, finder, changed, log, clock, signal }
     }
   }
   async function prefetchAll(): Promise<void> {
+    finder.forgetGone(); // of some of them nobody told us while we did not listen
     const ready = (await cri.sandboxes()).filter(({ isReady }) => isReady);
     for (const { podUid } of ready) {
       if (signal.aborted) return;

@@ -62,8 +62,6 @@ export interface PodDeps {
   readonly clock: Clock;
   /** What primary links had, also of PodNetworks that are gone until that is seen to. */
   readonly remembered: Map<ObjectKey, Remembered>;
-  /** Also of PodNetworks that are gone until that is seen to. */
-  readonly podUids: Map<ObjectKey, string>;
   /** Names of node ends, so that news of a link leads to its PodNetwork. */
   readonly ports: Map<string, ObjectKey>;
   /** Who could not be served as declared. */
@@ -382,8 +380,6 @@ export function releasePod(deps: PodDeps): Reconciler<ObjectName> {
       log.info({ pod: key }, 'Restored the primary link of a Pod');
     }
     deps.served.close(key);
-    deps.finder.forget(deps.podUids.get(key) ?? '');
-    deps.podUids.delete(key);
     deps.reporter.forget(key);
     deps.failed.delete(key);
     deps.patience.forget(key);

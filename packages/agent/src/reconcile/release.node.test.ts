@@ -15,14 +15,13 @@ it('gives the primary link back, tries again where it could not, and forgets the
   const remembered = new Map([[key, { podUid: 'uid', record: { interfaceName: 'eth0', before: { mtuBytes: 1500 } } }]]);
   const guard = driftGuard('repair', manualClock());
   const forgotten: ObjectKey[] = [];
-  const gone: string[] = [];
+  const gone: ObjectKey[] = [];
   const deps = {
     node: world.node,
     view: world.view,
     served: { get: () => ({ podUid: 'uid', process: { sandboxId: 's' }, netns: pod }), close: () => undefined },
     remembered,
-    podUids: new Map([[key, 'uid']]),
-    finder: { forget: (one: string) => void gone.push(one) },
+    // No finder: a pod that runs on is found at once when it is asked for again.
     reporter: { forget: (one: ObjectKey) => void gone.push(one) },
     failed: new Set(),
     ports: new Map(),
@@ -44,5 +43,5 @@ it('gives the primary link back, tries again where it could not, and forgets the
   expect([said, forgotten, gone, remembered.size]).toEqual([[], [], [], 1]);
   expect(await release()).toEqual({ kind: 'done' });
   expect(pod.link.get('eth0').mtu).toBe(1500);
-  expect([said.length, forgotten, gone, remembered.size]).toEqual([1, [key], ['uid', key], 0]);
+  expect([said.length, forgotten, gone, remembered.size]).toEqual([1, [key], [key], 0]);
 });
