@@ -43,11 +43,11 @@ afterEach(async () => {
   }
 });
 
-const run = (timeout = '240s'): Promise<void> =>
+const run = (timeout = '240s', { signal } = new AbortController()): Promise<void> =>
   withdraw(withdrawSettings.read({ args: ['--timeout', timeout], env: {} }), {
     client: operator,
     log: silentLog,
-    signal: new AbortController().signal,
+    signal,
   });
 
 const link = {
@@ -192,6 +192,24 @@ describe('withdraw', () => {
     await podNetwork('waiting', 'n1');
     await expect(run('10s')).rejects.toThrow(/1 PodNetworks still have something/);
     expect(await replicas()).toBe(1);
+    startAgent();
+    await run();
+  });
+
+  it('starts the operator again when it is ended', async () => {
+    await scale(2);
+    await podNetwork('half-way', 'n1');
+    const stop = new AbortController();
+    const running = run('240s', stop);
+    const ended = expect(running).rejects.toThrow();
+    await eventually(async () => {
+      const { spec } = await client.get(podNetworkKind.resource, 'half-way', { namespace: team });
+      expect(spec.interfaces).toEqual([]);
+    });
+    expect(await replicas()).toBe(0);
+    stop.abort();
+    await ended;
+    expect(await replicas()).toBe(2);
     startAgent();
     await run();
   });

@@ -77,11 +77,11 @@ export async function withdraw(settings: WithdrawSettings, options: WithdrawOpti
     );
   const replicas = await unlessGone(async () => {
     const { spec } = await client.get(deployments, settings.deploymentName, { ...there, signal });
-    await scale(0, signal);
     // None, where an earlier run was killed and could not start them again.
     return spec?.replicas || 1;
   });
   try {
+    await unlessGone(() => scale(0, signal));
     await takeBack(settings, options);
   } catch (error) {
     if (replicas) {
