@@ -98,7 +98,7 @@ async function releaseOf(helm: Tool): Promise<Release | undefined> {
   try {
     return JSON.parse(await helm('status', release, '--namespace', chartNamespace, '--output=json')) as Release;
   } catch (error) {
-    if (messageOf(error).includes('not found')) return undefined;
+    if (messageOf(error).includes('release: not found')) return undefined;
     throw error;
   }
 }
@@ -202,7 +202,7 @@ const finish = `What can be done next:
   make undeploy    uninstalls what is there
   make deploy      keep Podloom: all of it is there again, and configures what was taken back`;
 
-const partlyRemoved = `Some of the chart may be gone already, and of what it had configured what withdraw.onUninstall leaves nothing of. What can be done next:
+const partlyRemoved = `Some of the chart may be gone already; what it had configured was taken back before, unless withdraw.onUninstall is off. What can be done next:
   make deploy      has all of it there again
   make undeploy    then takes it away`;
 
