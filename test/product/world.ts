@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { clusterLoad, toolsImage } from '@podloom/local';
 import { expect, inject } from 'vitest';
-import { privateClusterOf } from '../../tools/deploy.ts';
+import { privateClusterOf } from '../../tools/clients.ts';
 import { commandsFor, type Commands } from '../chart/installed.ts';
 import { ensureImage, ensureProduct } from '../chart/product.ts';
 import { eventually } from '../setup/eventually.ts';
