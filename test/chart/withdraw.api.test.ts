@@ -62,6 +62,9 @@ async function podNetwork(name: string, nodeName: string): Promise<void> {
   await answer(made);
 }
 
+const interfacesOf = async (name: string): Promise<object[]> =>
+  (await client.get(podNetworkKind.resource, name, { namespace: team })).spec.interfaces;
+
 /** What an agent would say once the kernel is as declared. */
 async function answer(network: PodNetwork): Promise<void> {
   const status = {
@@ -200,15 +203,12 @@ describe('withdraw', () => {
     await scale(2);
     await podNetwork('half-way', 'n1');
     const stop = new AbortController();
-    const running = run('240s', stop);
-    const ended = expect(running).rejects.toThrow();
-    await eventually(async () => {
-      const { spec } = await client.get(podNetworkKind.resource, 'half-way', { namespace: team });
-      expect(spec.interfaces).toEqual([]);
-    });
-    expect(await replicas()).toBe(0);
-    stop.abort();
-    await ended;
+    async function endHalfWay(): Promise<void> {
+      await eventually(async () => expect(await interfacesOf('half-way')).toEqual([]));
+      expect(await replicas()).toBe(0);
+      stop.abort();
+    }
+    await Promise.all([expect(run('240s', stop)).rejects.toThrow('1 PodNetworks still have something'), endHalfWay()]);
     expect(await replicas()).toBe(2);
     startAgent();
     await run();
