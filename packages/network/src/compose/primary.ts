@@ -1,6 +1,6 @@
 /** Changes to the primary link from several objects. Who wants what an older one wants otherwise is left out as a whole. */
 import { type PodNetworkSpec, podNetworkRoom } from '@podloom/api';
-import { podRoute } from '../plan/routes.ts';
+import { canonicalRoute } from '../route.ts';
 import type { ComposeConflict } from './composed.ts';
 import type { PrimaryWish } from './wishes.ts';
 
@@ -8,7 +8,7 @@ type Primary = NonNullable<PodNetworkSpec['primary']>;
 
 /** Destination and metric: the kernel has one route for them. */
 export function routePlace(route: NonNullable<Primary['routes']>[number]): string {
-  const { to, metric } = podRoute(route);
+  const { to, metric } = canonicalRoute(route);
   return `${to} with metric ${metric}`;
 }
 
@@ -25,7 +25,7 @@ function valuesOf({
     ...(mtuBytes === undefined ? [] : [['MTU', String(mtuBytes)] as const]),
     ...(txQueueLength === undefined ? [] : [['transmit queue length', String(txQueueLength)] as const]),
     ...Object.entries(sysctls ?? {}),
-    ...(routes ?? []).map((route) => [`route to ${routePlace(route)}`, podRoute(route).via ?? 'direct'] as const),
+    ...(routes ?? []).map((route) => [`route to ${routePlace(route)}`, canonicalRoute(route).via ?? 'direct'] as const),
   ]);
 }
 

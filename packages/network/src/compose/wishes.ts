@@ -15,7 +15,7 @@ import {
   isIp,
   parseIp,
 } from '@podloom/api';
-import { rangeOf } from '../plan/world.ts';
+import { rangeOf } from '../address.ts';
 import type { ObjectRef } from './composed.ts';
 import { routePlace } from './primary.ts';
 import { type SourceObject, chooses } from './sources.ts';

@@ -1,9 +1,9 @@
 import { type PodNetwork, podNetworkKind } from '@podloom/api';
 import { describe, expect, it } from 'vitest';
 import { deriveMac, gatewayMac } from '../mac.ts';
-import { desire, seen, wish } from '../plan/builders.ts';
+import { desire, seen, wish } from '../testing/builders.ts';
 import { planPod } from '../plan/pod.ts';
-import { simulate } from '../plan/simulate.ts';
+import { simulate } from './simulate.ts';
 import { drawPod } from './draw.ts';
 import { describePlan } from './plan.ts';
 import { describeStep } from './step.ts';

@@ -21,7 +21,7 @@ import { desiredBridges, planNode } from '../plan/node.ts';
 import { emptyNamespace, type Observed, type ObservedNamespace, type Where } from '../plan/observed.ts';
 import { planPod } from '../plan/pod.ts';
 import { recordedLink } from '../plan/primary.ts';
-import { simulate } from '../plan/simulate.ts';
+import { simulate } from './simulate.ts';
 import type { Step } from '../plan/step.ts';
 import { linkNamed } from '../plan/world.ts';
 

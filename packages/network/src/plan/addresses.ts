@@ -6,7 +6,7 @@
 import { formatIp, parseCidr } from '@podloom/api';
 import type { Route, Where } from './observed.ts';
 import type { Step } from './step.ts';
-import { canonicalAddress, isLinkLocal, rangeOf } from './world.ts';
+import { canonicalAddress, isLinkLocal, rangeOf } from '../address.ts';
 
 export interface AddressWish {
   readonly in: Where;

@@ -13,7 +13,8 @@ import type { ObservedLink, ObservedNamespace, Route, Rule } from './observed.ts
 import type { Problem } from './problem.ts';
 import { changedSettings } from './settings.ts';
 import type { LinkSettings, Step } from './step.ts';
-import { addressesOf, ipOf, linkNamed, rangeOf } from './world.ts';
+import { ipOf, rangeOf } from '../address.ts';
+import { addressesOf, linkNamed } from './world.ts';
 
 export const networkIdOf = ({ namespace, name }: Pick<DesiredBridge, 'namespace' | 'name'>): string =>
   `${namespace}/${name}`;

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { deriveMac, gatewayMac, linkLocalOf } from '../mac.ts';
-import { link, podUid, seen, wish } from './builders.ts';
+import { link, podUid, seen, wish } from '../testing/builders.ts';
 import { linkGroup, podMark } from './mark.ts';
 import { chooseNames, linkNames } from './names.ts';
 

@@ -1,16 +1,16 @@
 import type { PodInterface } from '@podloom/api';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { anyForeign, anyMeddling, anyWishes, desire, link, meddle, podUid, seen, wish } from './builders.ts';
+import { anyForeign, anyMeddling, anyWishes, desire, link, meddle, podUid, seen, wish } from '../testing/builders.ts';
 import type { DesiredBridge, DesiredNode } from './desired.ts';
-import { fingerprint } from './fingerprint.ts';
+import { fingerprint } from '../testing/fingerprint.ts';
 import { linkGroup } from './mark.ts';
 import { chooseNames, linkNames } from './names.ts';
 import { desiredBridges, planNode } from './node.ts';
 import type { Observed, ObservedNamespace } from './observed.ts';
-import { foreignPart, trespasses } from './ownership.ts';
+import { foreignPart, trespasses } from '../testing/ownership.ts';
 import { planPod } from './pod.ts';
-import { simulate } from './simulate.ts';
+import { simulate } from '../explain/simulate.ts';
 
 const bridge = (more: Partial<DesiredBridge> = {}): DesiredBridge => ({
   namespace: 'cnf-test',

@@ -13,17 +13,17 @@ import {
   podUid,
   seen,
   wish,
-} from './builders.ts';
+} from '../testing/builders.ts';
 import type { DesiredPod } from './desired.ts';
-import { fingerprint } from './fingerprint.ts';
+import { fingerprint } from '../testing/fingerprint.ts';
 import { isOurs, linkGroup, podMark } from './mark.ts';
 import { emptyNamespace, type Observed, type ObservedNamespace } from './observed.ts';
-import { foreignPart, trespasses } from './ownership.ts';
+import { foreignPart, trespasses } from '../testing/ownership.ts';
 import { planPod } from './pod.ts';
-import { simulate } from './simulate.ts';
+import { simulate } from '../explain/simulate.ts';
 import type { Step } from './step.ts';
 import { standTogether } from './together.ts';
-import { isLinkLocal, linkLocalAddress } from './world.ts';
+import { isLinkLocal, linkLocalAddress } from '../address.ts';
 
 const brief = (steps: readonly Step[]): string[] =>
   steps.map((step) => {

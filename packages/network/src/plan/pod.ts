@@ -14,7 +14,8 @@ import type { Problem } from './problem.ts';
 import type { Step } from './step.ts';
 import { routeTaken } from './routes.ts';
 import { type VethWish, macHolder, planVeth, vethFacts, vethLeaving, vethRoutes } from './veth.ts';
-import { canonicalAddress, linkNamed, linksOfPod } from './world.ts';
+import { canonicalAddress } from '../address.ts';
+import { linkNamed, linksOfPod } from './world.ts';
 
 /** Where the names say nothing of an interface it would be our own mistake; the interface fails by itself, not the pod. */
 const noNames: LinkNames = { pod: '', node: '' };

@@ -1,13 +1,13 @@
 import type { PodNetworkSpec } from '@podloom/api';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { desire, link, seen, wish } from './builders.ts';
+import { desire, link, seen, wish } from '../testing/builders.ts';
 import type { DesiredPod } from './desired.ts';
 import { routeProtocol } from './mark.ts';
 import type { Observed } from './observed.ts';
 import { planPod } from './pod.ts';
 import { isSameSetting, sysctlsToObserve } from './primary.ts';
-import { simulate } from './simulate.ts';
+import { simulate } from '../explain/simulate.ts';
 
 const rpFilter = 'net.ipv4.conf.rp_filter';
 const world = seen({}, { sysctls: [{ link: 'eth0', name: rpFilter, value: '1' }] });

@@ -9,7 +9,8 @@ import { isOurs } from './mark.ts';
 import type { ObservedLink, ObservedNamespace } from './observed.ts';
 import { planRoutes, podRoute, routeTaken } from './routes.ts';
 import type { LinkSettings, Step } from './step.ts';
-import { addressesOf, isLinkLocal, linkNamed } from './world.ts';
+import { isLinkLocal } from '../address.ts';
+import { addressesOf, linkNamed } from './world.ts';
 
 type Primary = NonNullable<PodNetworkSpec['primary']>;
 /** A state as one flat list, so that all of it is recorded, compared and restored by the same lines. */

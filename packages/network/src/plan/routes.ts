@@ -1,11 +1,11 @@
 /** Routes over a link: only those with our protocol number are ours; a route of someone else with the same destination and metric wins. */
-import { type PodInterface, formatIp, parseIp } from '@podloom/api';
+import type { PodInterface } from '@podloom/api';
+import { canonicalRoute } from '../route.ts';
 import { routeProtocol } from './mark.ts';
 import type { Leaving } from './leaving.ts';
 import type { ObservedNamespace, ObservedRoute, Route, Where } from './observed.ts';
 import type { Problem } from './problem.ts';
 import type { Step } from './step.ts';
-import { rangeOf } from './world.ts';
 
 const mainTable = 254;
 
@@ -13,15 +13,12 @@ const mainTable = 254;
 export const placeOf = ({ to, table, metric }: Route): string => `${to} ${table} ${metric}`;
 const identityOf = (route: Route): string => `${placeOf(route)} ${route.type} ${route.via ?? ''}`;
 
-/** A route of a PodNetwork with what the kernel fills in. */
-export const podRoute = ({ to, via, metric }: PodInterface['routes'][number]): Route => ({
-  to: rangeOf(to),
+/** A route of a PodNetwork, as ours. */
+export const podRoute = (route: PodInterface['routes'][number]): Route => ({
+  ...canonicalRoute(route),
   type: 'unicast',
   table: mainTable,
-  // For IPv6 the kernel takes 0 for none given.
-  metric: to.includes(':') ? metric || 1024 : (metric ?? 0),
   protocol: routeProtocol,
-  via: via === undefined ? undefined : formatIp(parseIp(via)),
 });
 
 /** Without the link, which a step names. */

@@ -1,10 +1,10 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { anyChange, anyForeign, desire, seen, wish } from './builders.ts';
-import { fingerprint } from './fingerprint.ts';
+import { anyChange, anyForeign, desire, seen, wish } from '../testing/builders.ts';
+import { fingerprint } from '../testing/fingerprint.ts';
 import type { Observed } from './observed.ts';
 import { planPod } from './pod.ts';
-import { simulate } from './simulate.ts';
+import { simulate } from '../explain/simulate.ts';
 import type { Step } from './step.ts';
 import { standTogether } from './together.ts';
 import { undoOf } from './undo.ts';

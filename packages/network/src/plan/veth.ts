@@ -17,7 +17,8 @@ import type { ObservedLink, ObservedNamespace, PortFlags } from './observed.ts';
 import { planRoutes, podRoute } from './routes.ts';
 import { changedSettings } from './settings.ts';
 import type { Instruction, LinkSettings, Step } from './step.ts';
-import { addressesOf, ipOf, linkLocalAddress, linkNamed } from './world.ts';
+import { ipOf, linkLocalAddress } from '../address.ts';
+import { addressesOf, linkNamed } from './world.ts';
 
 /** What the kernel gives a veth; said by us, so that a wish that is taken back ends where it began. */
 const defaultMtuBytes = 1500;

@@ -1,6 +1,4 @@
 /** Small questions to an observed namespace, asked by every part of the plan. */
-import { type IpAddress, formatIp, parseCidr } from '@podloom/api';
-import { linkLocalOf } from '../mac.ts';
 import { isOurs, podOfMark } from './mark.ts';
 import type { ObservedLink, ObservedNamespace } from './observed.ts';
 
@@ -49,31 +47,6 @@ export const linkMarked = ({ links }: ObservedNamespace, mark: string): Observed
 
 export const linksOfPod = ({ links }: ObservedNamespace, podUid: string): readonly ObservedLink[] =>
   indexOf(links).byPod.get(podUid) ?? [];
-
-/** One spelling for one address, so that texts can be compared: fd00::0002/64 and fd00::2/64 are the same. */
-export function canonicalAddress(text: string): string {
-  const { family, address, prefixLength } = parseCidr(text);
-  return `${formatIp({ family, value: address })}/${prefixLength}`;
-}
-
-/** The range that an address with prefix length lies in. */
-export function rangeOf(text: string): string {
-  const { family, first, prefixLength } = parseCidr(text);
-  return `${formatIp({ family, value: first })}/${prefixLength}`;
-}
-
-export function ipOf(text: string): IpAddress {
-  const { family, address } = parseCidr(text);
-  return { family, value: address };
-}
-
-/** The fe80:: address that follows from a MAC. */
-export const linkLocalAddress = (mac: string): string => `${formatIp({ family: 6, value: linkLocalOf(mac) })}/64`;
-
-export const isLinkLocal = (text: string): boolean => {
-  const { family, value } = ipOf(text);
-  return family === 6 && value >> 118n === 0xfe80n >> 6n;
-};
 
 export const addressesOf = (namespace: ObservedNamespace, link: number | undefined): string[] =>
   link === undefined ? [] : namespace.addresses.flatMap((entry) => (entry.link === link ? entry.address : []));

@@ -1,7 +1,7 @@
 import { parseIp } from '@podloom/api';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Frame, runFilter } from './interpreter.ts';
+import { type Frame, runFilter } from '../../testing/interpreter.ts';
 import { portFilter } from './port-filter.ts';
 
 const me = '02:00:00:00:00:02';

@@ -5,11 +5,11 @@
  * it, a link that comes up makes its fe80:: address and keeps it. Steps that the real kernel refuses throw, so that a plan in the wrong order fails its test.
  */
 import { Bug, cidrContains } from '@podloom/api';
-import { programDigest } from './filter/assembler.ts';
-import { isOurs } from './mark.ts';
-import type { Observed, ObservedFdb, ObservedLink, ObservedNamespace, Where } from './observed.ts';
-import type { CreateVeth, Step } from './step.ts';
-import { linkLocalAddress, rangeOf } from './world.ts';
+import { programDigest } from '../plan/filter/assembler.ts';
+import { isOurs } from '../plan/mark.ts';
+import type { Observed, ObservedFdb, ObservedLink, ObservedNamespace, Where } from '../plan/observed.ts';
+import type { CreateVeth, Step } from '../plan/step.ts';
+import { linkLocalAddress, rangeOf } from '../address.ts';
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 /** The kernel does not show that a bridge was given its MTU. */

@@ -1,5 +1,5 @@
 /** For tests: classic BPF as the kernel runs it, with the one ancillary load that the filter uses. */
-import type { Instruction } from '../step.ts';
+import type { Instruction } from '../plan/step.ts';
 
 export interface Frame {
   readonly bytes: Uint8Array;

@@ -1,5 +1,5 @@
 /** For tests: what two worlds have in common apart from indices and order, as a text that can be compared. */
-import type { Observed, ObservedNamespace } from './observed.ts';
+import type { Observed, ObservedNamespace } from '../plan/observed.ts';
 
 const lines = (entries: readonly unknown[]): string[] => entries.map((entry) => JSON.stringify(entry)).toSorted();
 

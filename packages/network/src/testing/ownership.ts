@@ -1,10 +1,10 @@
 /** For tests: what is not ours, and whether a plan touches it, asked of each step in the world that the steps before it have made. */
 import type { PrimaryLinkRecord } from '@podloom/api';
-import { isOurTable, isOurs, linkGroup, routeProtocol } from './mark.ts';
-import type { Observed, ObservedLink, ObservedNamespace } from './observed.ts';
-import { recordedLink } from './primary.ts';
-import { simulate } from './simulate.ts';
-import type { Step } from './step.ts';
+import { isOurTable, isOurs, linkGroup, routeProtocol } from '../plan/mark.ts';
+import type { Observed, ObservedLink, ObservedNamespace } from '../plan/observed.ts';
+import { recordedLink } from '../plan/primary.ts';
+import { simulate } from '../explain/simulate.ts';
+import type { Step } from '../plan/step.ts';
 
 /** The steps that they may not take, with why. */
 export function trespasses(steps: readonly Step[], before: Observed, record?: PrimaryLinkRecord): string[] {

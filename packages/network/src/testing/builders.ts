@@ -1,10 +1,10 @@
 /** For tests: small worlds and wishes with good defaults, and arbitrary ones for properties. */
 import type { PodInterface, PodNetworkSpec } from '@podloom/api';
 import * as fc from 'fast-check';
-import type { DesiredPod } from './desired.ts';
-import { isOurs, podMark } from './mark.ts';
-import { chooseNames } from './names.ts';
-import { emptyNamespace, type Observed, type ObservedLink, type ObservedNamespace } from './observed.ts';
+import type { DesiredPod } from '../plan/desired.ts';
+import { isOurs, podMark } from '../plan/mark.ts';
+import { chooseNames } from '../plan/names.ts';
+import { emptyNamespace, type Observed, type ObservedLink, type ObservedNamespace } from '../plan/observed.ts';
 
 export const link = (name: string, index: number, more: Partial<ObservedLink> = {}): ObservedLink => ({
   index,
