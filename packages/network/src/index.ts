@@ -42,5 +42,5 @@ export { planPod } from './plan/pod.ts';
 export { isSameSetting, recordIn, recordedLink, sysctlsToObserve } from './plan/primary.ts';
 export { standTogether } from './plan/together.ts';
 export { undoOf } from './plan/undo.ts';
-export { linkNamed, prepare } from './plan/world.ts';
+export { linkNamed } from './plan/world.ts';
 export { configLine, primaryLine } from './report/line.ts';

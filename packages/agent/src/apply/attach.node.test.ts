@@ -61,8 +61,6 @@ const networkOf = ({ spec }: Served): PodNetwork => ({
   spec,
 });
 
-const isBridge = (name: string): boolean => name === 'pcbr0';
-
 const ping = (world: World, pod: number, to: string, ...options: string[]): boolean => {
   try {
     return tool(world.pods[pod]!, 'ping', ...options, '-c', '1', '-W', '2', to).includes(' 0% packet loss');
@@ -221,26 +219,6 @@ describe('a plan carried out', () => {
     world.view.touchedBy(serve(world, b));
     expect(world.view.news().links).toContainEqual({ old: port, now: { ...port, up: false } });
     expect(world.view.news()).toEqual({ links: [], routing: false });
-  });
-
-  it('lets the view read what does not matter to who asks later, and tell of it then', () => {
-    using world = makeWorld(2);
-    const [a] = two(world);
-    const names = (matters?: (link: string) => boolean): string[] =>
-      world.view.current(matters).links.map(({ name }) => name);
-    world.view.news();
-    world.view.touchedBy(serve(world, a));
-    const before = names(isBridge);
-    expect(before).toContain('pcbr0');
-    expect(before.filter((name) => name.startsWith('hpc'))).toEqual([]);
-    const port = world.view.news().links.find(({ now }) => now?.name.startsWith('hpc'))?.now;
-    expect(names()).toContain(port?.name);
-
-    world.node.link.set(port!.index, { up: false });
-    world.view.touch(port!.index);
-    const isUp = (matters?: (link: string) => boolean) =>
-      world.view.current(matters).links.find(({ index }) => index === port!.index)?.up;
-    expect([isUp(isBridge), isUp()]).toEqual([true, false]);
   });
 
   it('leaves the node byte for byte as it was once everything is taken away', () => {

@@ -120,7 +120,7 @@ export function driftListener(options: ListenerOptions): (event: MonitorEvent<st
   function hearNode(event: MonitorEvent<string>): void {
     switch (event.kind) {
       case 'link':
-        view.touch(event.link.index, event.link.name);
+        view.touch(event.link.index);
         if (isBridgeOfOurs(event.link) && (event.change === 'delete' || !event.link.up)) view.touchRouting();
         break;
       case 'port':

@@ -1,6 +1,6 @@
 /**
- * The node's namespace as the plan wants it, kept up to date instead of read again: a node has a thousand links, and a change concerns two of
- * them. Whoever changes something, or hears from the kernel that someone did, says which link to read again; `current` does so.
+ * The node's namespace as the plan wants it: all of it is read once, and after that only what was touched, because a node has a thousand links and a
+ * change concerns two of them. Whoever changes something, or hears from the kernel that someone did, says which link to read again.
  *
  * Filters and forwarding entries are read of our ports only, addresses of our bridges only, routes and rules only if ours.
  */
@@ -21,7 +21,6 @@ import {
   type ObservedRoute,
   type Rule,
   isOurs,
-  prepare,
   programDigest,
   routeProtocol,
 } from '@podloom/network';
@@ -53,16 +52,16 @@ export interface NodeChanges {
 }
 
 export interface NodeView {
-  /** As it is now, as far as anyone told. Links that do not matter to who asks may be as they were when someone last asked. */
-  current(matters?: (link: string) => boolean): ObservedNamespace;
-  /** Something about this link may have changed. Its name, where it is at hand, tells to whom it matters. */
-  touch(link: string | number, name?: string): void;
+  /** The node as it is now. Reads everything that was touched first. */
+  current(): ObservedNamespace;
+  /** Something about this link may have changed. */
+  touch(link: string | number): void;
   touchRouting(): void;
   /** Everything may have changed. */
   touchAll(): void;
-  /** Steps of our own were about this. It is news as well: meanwhile someone else may have changed the same, and only another look can tell. */
+  /** Our own steps changed this. Somebody else may have changed the same at that moment, so it is read and told again, too. */
   touchedBy(steps: Touched): void;
-  /** Reads what was touched, and tells what is otherwise than when this was last asked. What cannot be read throws and stays touched. */
+  /** Everything that differs from how it was when this was last asked. What cannot be read throws, and stays touched. */
   news(): NodeChanges;
 }
 
@@ -75,86 +74,61 @@ export interface Touched {
 export function nodeView(netns: Netns): NodeView {
   let entries = new Map<number, Entry>();
   let routing: Routing = { routes: [], rules: [] };
+  /** As it was when `news` was last asked. */
+  let told: { readonly entries: ReadonlyMap<number, Entry>; readonly routing: Routing } = { entries, routing };
   let snapshot: ObservedNamespace | undefined;
   let isAllTouched = true;
   let isRoutingTouched = true;
-  /** By name or index; with the name that we heard, if any. */
-  const touched = new Map<string | number, string | undefined>();
-  /** Seen by someone who asked how things are, and not told yet. */
-  let untold: NodeChanges = { links: [], routing: false };
+  /** By name or index. */
+  const touched = new Set<string | number>();
 
-  function refreshLinks(matters?: (link: string) => boolean): void {
-    const before = isAllTouched ? entries : new Map<number, Entry>();
-    const after = isAllTouched ? readAll(netns) : new Map<number, Entry>();
+  function refresh(): void {
+    if (isAllTouched || isRoutingTouched || touched.size > 0) snapshot = undefined;
     if (isAllTouched) {
-      entries = after;
+      entries = readAll(netns);
+      isAllTouched = false;
       touched.clear();
     }
-    isAllTouched = false;
-    try {
-      for (const [ref, heard] of touched) {
-        const name = typeof ref === 'string' ? ref : (entries.get(ref)?.link.name ?? heard);
-        if (matters && name !== undefined && !matters(name)) continue;
-        if (typeof ref === 'string' || !after.has(ref)) refreshLink(ref, before, after);
-        touched.delete(ref);
-      }
-    } finally {
-      // What was read is news also where the next could not be, which stays touched.
-      note({ links: changes(before, after), routing: false });
+    for (const ref of touched) {
+      refreshLink(ref);
+      touched.delete(ref);
+    }
+    if (isRoutingTouched) {
+      routing = readRouting(netns);
+      isRoutingTouched = false;
     }
   }
-  function refreshLink(ref: string | number, before: Map<number, Entry>, after: Map<number, Entry>): void {
-    const index = typeof ref === 'number' ? ref : indexOf(ref);
-    const old = entries.get(index);
+  function refreshLink(ref: string | number): void {
+    const before = typeof ref === 'number' ? ref : indexOf(ref);
     const now = read(netns, ref);
-    // One link may be touched by name and by index: how it was is how it was the first time.
-    if (old && !before.has(index) && !after.has(index)) before.set(index, old);
-    if (old && now?.link.index !== index) entries.delete(index);
-    if (!now) return;
-    after.set(now.link.index, now);
-    entries.set(now.link.index, now);
+    if (before !== undefined && before !== now?.link.index) entries.delete(before);
+    if (now) entries.set(now.link.index, now);
   }
-  function refreshRouting(): void {
-    const before = JSON.stringify(routing);
-    routing = readRouting(netns);
-    isRoutingTouched = false;
-    note({ links: [], routing: JSON.stringify(routing) !== before });
-  }
-  function note({ links, routing }: NodeChanges): void {
-    if (links.length === 0 && !routing) return;
-    snapshot = undefined;
-    untold = { links: [...untold.links, ...links], routing: untold.routing || routing };
-  }
-  const whole = (): ObservedNamespace => (snapshot ??= namespaceOf([...entries.values()], routing));
-  function refresh(matters?: (link: string) => boolean): void {
-    if (isAllTouched || touched.size > 0) refreshLinks(matters);
-    if (isRoutingTouched) refreshRouting();
-  }
-  const indexOf = (name: string): number => entries.values().find(({ link }) => link.name === name)?.link.index ?? -1;
+  const indexOf = (name: string): number | undefined =>
+    entries.values().find(({ link }) => link.name === name)?.link.index;
 
   return {
-    touchedBy(steps) {
-      for (const link of steps.touched) touched.set(link, undefined);
-      isRoutingTouched ||= steps.routingTouched;
-    },
-    news() {
+    current() {
       refresh();
-      const told = untold;
-      untold = { links: [], routing: false };
-      prepare(whole()); // now, when there is time: who asks next is likely a pod that waits
-      return told;
+      return (snapshot ??= namespaceOf([...entries.values()], routing));
     },
-    current(matters) {
-      refresh(matters);
-      return whole();
-    },
-    touch: (link, name) => void touched.set(link, name ?? touched.get(link)),
+    touch: (link) => void touched.add(link),
     touchRouting() {
       isRoutingTouched = true;
     },
     touchAll() {
       isAllTouched = true;
       isRoutingTouched = true;
+    },
+    touchedBy(steps) {
+      for (const link of steps.touched) touched.add(link);
+      isRoutingTouched ||= steps.routingTouched;
+    },
+    news() {
+      refresh();
+      const before = told;
+      told = { entries: new Map(entries), routing };
+      return { links: changes(before.entries, entries), routing: !isSame(before.routing, routing) };
     },
   };
 }
@@ -171,9 +145,13 @@ const namespaceOf = (entries: readonly Entry[], routing: Routing): ObservedNames
 function changes(before: ReadonlyMap<number, Entry>, after: ReadonlyMap<number, Entry>): LinkChange[] {
   return [...new Set([...before.keys(), ...after.keys()])].flatMap((index) => {
     const [old, now] = [before.get(index), after.get(index)];
-    return JSON.stringify(old) !== JSON.stringify(now) ? [{ old: old?.link, now: now?.link }] : [];
+    return isSame(old, now) ? [] : [{ old: old?.link, now: now?.link }];
   });
 }
+
+/** Most of a node was not read again, and is the very same object. */
+const isSame = (old: object | undefined, now: object | undefined): boolean =>
+  old === now || JSON.stringify(old) === JSON.stringify(now);
 
 function read(netns: Netns, ref: string | number): Entry | undefined {
   try {

@@ -180,7 +180,7 @@ function attach(network: PodNetwork, process: PodProcess | undefined, deps: PodD
 
   const record = recordFor(pod, old?.primary);
   const pid = old?.podPid ?? process?.pid;
-  const { observed, names } = observe(key, spec, { pod, pid, old, record }, deps);
+  const { observed, names } = observe(spec, { pod, pid, old, record }, deps);
   for (const { node: port } of names.values()) {
     if (!isOfAnotherPod(linkNamed(observed.node, port), spec.podUid)) deps.ports.set(port, key);
   }
@@ -238,26 +238,14 @@ interface Known {
   readonly record: PrimaryLinkRecord | undefined;
 }
 
-/**
- * Ports of other pods are not read again for this one, as long as neither a name nor a MAC can be in question: where many pods come at once, each would
- * read the port of the one before it.
- */
 function observe(
-  key: ObjectKey,
   spec: PodNetworkSpec,
   { pod, pid, old, record }: Known,
-  { view, ports }: PodDeps,
+  { view }: PodDeps,
 ): { readonly observed: Observed; readonly names: Map<string, LinkNames> } {
-  const inPod = pod && observePod(pod.netns, spec, record);
-  const look = (matters?: (link: string) => boolean) => {
-    const observed = { node: view.current(matters), pod: inPod };
-    const names = pod && pid !== undefined ? chooseNames({ spec, status: old, pid, observed }) : recordedNames(old);
-    return { observed, names };
-  };
-  const matters = (link: string): boolean => (ports.get(link) ?? key) === key;
-  if (spec.interfaces.some(({ macAddress }) => macAddress !== undefined)) return look();
-  const first = look(matters);
-  return first.names.values().every(({ node }) => matters(node)) ? first : look();
+  const observed = { node: view.current(), pod: pod && observePod(pod.netns, spec, record) };
+  const names = pod && pid !== undefined ? chooseNames({ spec, status: old, pid, observed }) : recordedNames(old);
+  return { observed, names };
 }
 
 /**

@@ -35,9 +35,6 @@ function indexOf(links: readonly ObservedLink[]): Index {
   return index;
 }
 
-/** Ahead of the first question, where there is time. */
-export const prepare = ({ links }: ObservedNamespace): void => void indexOf(links);
-
 export const linkNamed = (namespace: ObservedNamespace | undefined, name: string): ObservedLink | undefined =>
   namespace && indexOf(namespace.links).byName.get(name);
 
