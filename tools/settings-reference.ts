@@ -6,7 +6,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { agentSettings } from '@podloom/agent';
 import type { SettingRow } from '@podloom/kube';
-import { operatorSettings, withdrawSettings } from '@podloom/operator';
+import { operatorSettings, withdrawSettings } from '@podloom/network-operator';
 import { format, resolveConfig } from 'prettier';
 
 const file = join(import.meta.dirname, '../docs/reference/settings.md');

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { kinds } from '@podloom/api';
 import { agentSettings } from '@podloom/agent';
 import type { ClusterRole, CustomResourceDefinition, DaemonSet, Deployment, Job } from '@podloom/kube';
-import { operatorSettings, withdrawSettings } from '@podloom/operator';
+import { operatorSettings, withdrawSettings } from '@podloom/network-operator';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Installed, chart, chartOnApiServer, namespace } from './installed.ts';
 

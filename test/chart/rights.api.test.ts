@@ -10,7 +10,7 @@ import {
   pods,
   silentLog,
 } from '@podloom/kube';
-import { operatorSettings, runOperator } from '@podloom/operator';
+import { operatorSettings, runOperator } from '@podloom/network-operator';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { eventually } from '../setup/eventually.ts';
 import { namespace } from './installed.ts';

@@ -22,7 +22,7 @@ import {
   silentLog,
   startCache,
 } from '@podloom/kube';
-import { withdraw, withdrawSettings } from '@podloom/operator';
+import { withdraw, withdrawSettings } from '@podloom/network-operator';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { eventually } from '../setup/eventually.ts';
 import { namespace } from './installed.ts';

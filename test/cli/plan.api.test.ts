@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, inject, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
 import { commandsFor } from '../chart/installed.ts';
-import { world } from '../operator/world.ts';
+import { world } from '../network-operator/world.ts';
 import { eventually } from '../setup/eventually.ts';
 
 it('`podloom plan POD` says what is still to be done for that pod, in words and as JSON', async () => {

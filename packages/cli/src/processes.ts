@@ -31,11 +31,11 @@ const processes: Readonly<Record<ProcessName, (args: readonly string[]) => Promi
     return run('agent', args, { settings: agentSettings, run: runAgent });
   },
   async operator(args) {
-    const { operatorSettings, runOperator } = await import('@podloom/operator');
+    const { operatorSettings, runOperator } = await import('@podloom/network-operator');
     return run('operator', args, { settings: operatorSettings, run: runOperator });
   },
   async 'operator withdraw'(args) {
-    const { withdraw, withdrawSettings } = await import('@podloom/operator');
+    const { withdraw, withdrawSettings } = await import('@podloom/network-operator');
     return run('operator withdraw', args, { settings: withdrawSettings, run: withdraw });
   },
 };

@@ -10,7 +10,7 @@ import {
   createLog,
   createMetrics,
 } from '@podloom/kube';
-import { operatorSettings, runOperator } from '@podloom/operator';
+import { operatorSettings, runOperator } from '@podloom/network-operator';
 import { seeingWrites } from './writes.ts';
 
 export interface RunningOperator {

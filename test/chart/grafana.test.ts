@@ -10,7 +10,7 @@ interface Dashboard {
 }
 
 describe('the Grafana dashboard', () => {
-  const { panels } = JSON.parse(readFileSync(join(root, 'deploy/chart/dashboards/podloom.json'), 'utf8')) as Dashboard;
+  const { panels } = JSON.parse(readFileSync(join(root, 'deploy/chart/files/grafana.json'), 'utf8')) as Dashboard;
   const sources = globSync('packages/*/src/**/*.ts', { cwd: root })
     .filter((file) => !file.endsWith('.test.ts'))
     .map((file) => readFileSync(join(root, file), 'utf8'))
