@@ -28,11 +28,11 @@ export interface InstallOptions {
   readonly digest?: string | undefined;
   /** A file of values for the chart. */
   readonly values?: string | undefined;
-  /** Values of the chart by their path: { 'operator.replicas': 1 }. They win over the file. */
+  /** Values of the chart by their path: { 'networkOperator.replicas': 1 }. They win over the file. */
   readonly set?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** Installs or upgrades, and returns when operator and agents are ready. Values of the last time that nobody changes stay. */
+/** Installs or upgrades, and returns when its processes are ready. Values of the last time that nobody changes stay. */
 export async function installChart({
   kubeconfig,
   image,
@@ -57,7 +57,8 @@ export async function installChart({
     await reviveRelease(helm);
     await helm('upgrade', '--install', release, chartFolder, ...options);
     // Not with Helm's --wait, which is content when three of four agents are ready.
-    for (const part of ['deployment/podloom-operator', 'daemonset/podloom-agent']) {
+    const there = [`--namespace=${chartNamespace}`, `--selector=${ours}`];
+    for (const part of lines(await kubectl('get', 'deployments,daemonsets', ...there, '--output=name'))) {
       await kubectl('rollout', 'status', part, `--namespace=${chartNamespace}`, '--timeout=5m');
     }
   } catch (error) {
@@ -260,7 +261,7 @@ export async function installOnPrivate(
 }
 
 interface Values {
-  readonly operator?: { readonly reservedCidrs?: readonly string[] };
+  readonly networkOperator?: { readonly reservedCidrs?: readonly string[] };
   readonly sampleDeployment?: { readonly image?: string };
 }
 
@@ -274,10 +275,10 @@ interface PrivateValues {
 
 /** What a private cluster needs, beside what its administrator chose. */
 export function privateValues({ written, kept, sample, range }: PrivateValues): Record<string, unknown> {
-  const reserved = written?.operator?.reservedCidrs ?? kept?.operator?.reservedCidrs ?? [];
+  const reserved = written?.networkOperator?.reservedCidrs ?? kept?.networkOperator?.reservedCidrs ?? [];
   const image = written?.sampleDeployment?.image ?? kept?.sampleDeployment?.image ?? sample;
   return {
-    'operator.reservedCidrs': [...new Set([...reserved, range])],
+    'networkOperator.reservedCidrs': [...new Set([...reserved, range])],
     // An image that was set here before may be older than the one that is there now.
     'sampleDeployment.image': image.startsWith('podloom.local/') ? sample : image,
   };

@@ -6,15 +6,15 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { agentSettings } from '@podloom/agent';
 import type { SettingRow } from '@podloom/kube';
-import { operatorSettings, withdrawSettings } from '@podloom/network-operator';
+import { networkOperatorSettings, withdrawSettings } from '@podloom/network-operator';
 import { format, resolveConfig } from 'prettier';
 
 const file = join(import.meta.dirname, '../docs/reference/settings.md');
 const text = [
   '# Settings of the processes',
   'Generated from their declarations. A flag comes before the environment, the environment before the default. The chart sets what a cluster needs.',
-  ...section('podloom operator', operatorSettings.rows),
-  ...section('podloom operator withdraw', withdrawSettings.rows),
+  ...section('podloom network-operator', networkOperatorSettings.rows),
+  ...section('podloom network-operator withdraw', withdrawSettings.rows),
   ...section('podloom agent', agentSettings.rows),
 ].join('\n\n');
 const formatted = await format(text, { ...(await resolveConfig(file)), filepath: file });

@@ -94,12 +94,12 @@ export async function openWorld({ client, cluster, progress }: WorldOptions): Pr
     return process;
   };
   const { items: productPods } = await client.list(pods, { namespace: 'podloom-system' });
-  const pidsOfProduct = async (part: Part): Promise<number[]> => {
+  const pidsOfProduct = async (part: string): Promise<number[]> => {
     const isPart = ({ metadata }: Pod): boolean =>
       metadata.labels?.['app.kubernetes.io/component'] === part && metadata.deletionTimestamp === undefined;
     return (await Promise.all(productPods.filter(isPart).map(processOf))).map(({ pid }) => pid);
   };
-  const [operator, agent] = await Promise.all([pidsOfProduct('operator'), pidsOfProduct('agent')]);
+  const [operator, agent] = await Promise.all([pidsOfProduct('network-operator'), pidsOfProduct('agent')]);
 
   const kernel = kernelWatch(linkPrefix);
   const opened: Netns[] = [];

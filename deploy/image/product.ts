@@ -1,5 +1,5 @@
 /**
- * The product's image: operator, agent and command line as one program, the Node that builds it, and the libraries that Node asks
+ * The product's image: operators, agent and command line as one program, the Node that builds it, and the libraries that Node asks
  * for. No shell, no package manager, nothing that runs as root unless a pod says so.
  */
 import {

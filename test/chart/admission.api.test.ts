@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type Installed, chartOnApiServer, manifest, namespace } from './installed.ts';
 
-const operator = [`--as=system:serviceaccount:${namespace}:podloom-operator`];
+const operator = [`--as=system:serviceaccount:${namespace}:podloom-network-operator`];
 const agentOf = (node?: string): string[] => [
   `--as=system:serviceaccount:${namespace}:podloom-agent`,
   ...(node === undefined ? [] : [`--as-user-extra=authentication.kubernetes.io/node-name=${node}`]),

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { kinds } from '@podloom/api';
 import { agentSettings } from '@podloom/agent';
 import type { ClusterRole, CustomResourceDefinition, DaemonSet, Deployment, Job } from '@podloom/kube';
-import { operatorSettings, withdrawSettings } from '@podloom/network-operator';
+import { networkOperatorSettings, withdrawSettings } from '@podloom/network-operator';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Installed, chart, chartOnApiServer, namespace } from './installed.ts';
 
@@ -38,14 +38,14 @@ describe('the values', () => {
   });
 
   it.each([
-    ['operator.replica=3', /replica/],
-    ['operator.replicas=0', /replicas/],
+    ['networkOperator.replica=3', /replica/],
+    ['networkOperator.replicas=0', /replicas/],
     ['agent.runtime=docker', /runtime/],
     ['agent.driftPolicy=ignore', /driftPolicy/],
     ['image.digest=sha256:12', /digest/],
     ['image.tag=1.0@sha256:12', /tag/],
     ['withdraw.timeout=soon', /timeout/],
-    ['operator.port=70000', /port/],
+    ['networkOperator.port=70000', /port/],
   ])('refuse %s and name the field', async (set, field) => {
     const { code, stderr } = await template('--set', set);
     expect(code).not.toBe(0);
@@ -93,6 +93,12 @@ describe('the values', () => {
     expect(stdout.match(/honorLabels: true/g)).toHaveLength(2);
   });
 
+  it('install nothing at all where networks are not wanted', async () => {
+    const { code, stdout } = await template('--set', 'network.enabled=false');
+    expect(code).toBe(0);
+    expect(stdout).not.toContain('kind:');
+  });
+
   it('replace the pods when the digest changes', async () => {
     const digest = `sha256:${'ab'.repeat(32)}`;
     const { stdout } = await template('--set', `image.digest=${digest}`);
@@ -102,9 +108,9 @@ describe('the values', () => {
 
 describe('the processes', () => {
   it('are given only settings that they know', async () => {
-    const operator = await installed.get<Deployment>('deployment/podloom-operator', '-n', namespace);
+    const operator = await installed.get<Deployment>('deployment/podloom-network-operator', '-n', namespace);
     const agent = await installed.get<DaemonSet>('daemonset/podloom-agent', '-n', namespace);
-    expect(known(operatorSettings.rows)).toEqual(expect.arrayContaining(names(operator.spec?.template.spec)));
+    expect(known(networkOperatorSettings.rows)).toEqual(expect.arrayContaining(names(operator.spec?.template.spec)));
     expect(known(agentSettings.rows)).toEqual(expect.arrayContaining(names(agent.spec?.template.spec)));
     expect(names(agent.spec?.template.spec)).toContain('NODE_NAME');
     const hook = (await template()).stdout.split('---').find((one) => one.includes('name: podloom-withdraw')) ?? '';
@@ -114,7 +120,7 @@ describe('the processes', () => {
   });
 
   it('need nothing of the node where they are the operator', async () => {
-    const { spec } = await installed.get<Deployment>('deployment/podloom-operator', '-n', namespace);
+    const { spec } = await installed.get<Deployment>('deployment/podloom-network-operator', '-n', namespace);
     const pod = spec?.template.spec;
     expect(pod).not.toHaveProperty('hostNetwork');
     expect(pod).not.toHaveProperty('volumes');
@@ -151,10 +157,10 @@ describe('the processes', () => {
 
 describe('around the processes', () => {
   it('two operators prefer two nodes, and no drain takes both at once', async () => {
-    const { spec } = await installed.get<Deployment>('deployment/podloom-operator', '-n', namespace);
-    const selector = { matchLabels: labels('operator') };
+    const { spec } = await installed.get<Deployment>('deployment/podloom-network-operator', '-n', namespace);
+    const selector = { matchLabels: labels('network-operator') };
     expect(spec?.selector).toEqual(selector);
-    expect(spec?.template.metadata?.labels).toMatchObject(labels('operator'));
+    expect(spec?.template.metadata?.labels).toMatchObject(labels('network-operator'));
     expect(spec?.template.spec?.affinity).toEqual({
       podAntiAffinity: {
         preferredDuringSchedulingIgnoredDuringExecution: [
@@ -162,12 +168,12 @@ describe('around the processes', () => {
         ],
       },
     });
-    expect(await specOf('poddisruptionbudget/podloom-operator')).toEqual({ maxUnavailable: 1, selector });
+    expect(await specOf('poddisruptionbudget/podloom-network-operator')).toEqual({ maxUnavailable: 1, selector });
   });
 
   it('the operator reaches the API server and names, and is asked for its figures only', async () => {
-    expect(await specOf('networkpolicy/podloom-operator')).toEqual({
-      podSelector: { matchLabels: labels('operator') },
+    expect(await specOf('networkpolicy/podloom-network-operator')).toEqual({
+      podSelector: { matchLabels: labels('network-operator') },
       policyTypes: ['Ingress', 'Egress'],
       ingress: [{ ports: [tcp('metrics')] }],
       egress: [{ ports: [tcp(443), tcp(6443)] }, { ports: [{ protocol: 'UDP', port: 53 }, tcp(53)] }],
@@ -176,7 +182,7 @@ describe('around the processes', () => {
   });
 
   it.each([
-    ['operator', 'deployment'],
+    ['network-operator', 'deployment'],
     ['agent', 'daemonset'],
   ])('the figures of each %s have a Service without an address, at the port that it listens on', async (name, kind) => {
     const { spec } = await installed.get<Deployment | DaemonSet>(`${kind}/podloom-${name}`, '-n', namespace);

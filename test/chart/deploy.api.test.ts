@@ -35,7 +35,7 @@ async function pretendReady(): Promise<void> {
     readyReplicas: 2,
     availableReplicas: 2,
   };
-  await pretend('deployment/podloom-operator', observed);
+  await pretend('deployment/podloom-network-operator', observed);
   await pretend('daemonset/podloom-agent', { observedGeneration: 1000 });
 }
 const deploy = (values?: string, set?: Record<string, unknown>) =>
@@ -51,7 +51,7 @@ const withdrawals = async (): Promise<object[]> =>
 
 const chosen = (sample: string) => ({
   sampleDeployment: { image: sample },
-  operator: { reservedCidrs: ['10.7.0.0/16'] },
+  networkOperator: { reservedCidrs: ['10.7.0.0/16'] },
 });
 
 describe('on a private cluster', () => {
@@ -64,7 +64,7 @@ describe('on a private cluster', () => {
     ['it is chosen now', chosen('own/tools:4'), chosen('own/tools:3'), 'own/tools:4', ['10.7.0.0/16']],
   ])('has its own range reserved, and the sample image that is there where %s', (_, written, kept, image, reserved) => {
     expect(privateValues({ written, kept, ...there })).toEqual({
-      'operator.reservedCidrs': [...reserved, there.range],
+      'networkOperator.reservedCidrs': [...reserved, there.range],
       'sampleDeployment.image': image,
     });
   });
@@ -73,11 +73,11 @@ describe('on a private cluster', () => {
 describe('make deploy', () => {
   it('takes values from a file, and keeps them when it is run without', async () => {
     const file = join(folder, 'values.yaml');
-    await writeFile(file, 'operator: { reservedCidrs: [10.90.0.0/16] }\nwithdraw: { timeout: 7m }\n');
+    await writeFile(file, 'networkOperator: { reservedCidrs: [10.90.0.0/16] }\nwithdraw: { timeout: 7m }\n');
     await deploy(file);
     await deploy();
     expect(await helmJson('get', 'values', 'podloom')).toMatchObject({
-      operator: { reservedCidrs: ['10.90.0.0/16'] },
+      networkOperator: { reservedCidrs: ['10.90.0.0/16'] },
       withdraw: { timeout: '7m' },
     });
   });
@@ -95,7 +95,7 @@ describe('make deploy', () => {
     const failed = await installed.helm(['uninstall', 'podloom', '-n', namespace, '--timeout=1s']);
     expect(failed.code).not.toBe(0);
     // As withdrawing leaves it that was killed.
-    await installed.kube(['scale', 'deployment/podloom-operator', '-n', namespace, '--replicas=0']);
+    await installed.kube(['scale', 'deployment/podloom-network-operator', '-n', namespace, '--replicas=0']);
     expect(await helmJson('status', 'podloom')).toMatchObject({ info: { status: 'uninstalling' } });
     expect(await withdrawals()).toHaveLength(1);
     await deploy();
@@ -103,7 +103,7 @@ describe('make deploy', () => {
     expect(await withdrawals()).toEqual([]);
     expect(await helmJson('status', 'podloom')).toMatchObject({ info: { status: 'deployed' } });
     expect(await helmJson('get', 'values', 'podloom')).toMatchObject({ withdraw: { timeout: '7m' } });
-    expect(await installed.get('deployment/podloom-operator', '-n', namespace)).toMatchObject({
+    expect(await installed.get('deployment/podloom-network-operator', '-n', namespace)).toMatchObject({
       spec: { replicas: 2 },
     });
   });

@@ -75,15 +75,17 @@ describe.skipIf(inject('clusterName') === '')('an installation', () => {
 
   it('runs one agent a node and two operators, of which one leads', async () => {
     const nodes = await list<Node>('nodes');
-    const lease = ['get', 'lease/podloom-operator', '-n', namespace, '-o', 'jsonpath={.spec.holderIdentity}'];
+    const lease = ['get', 'lease/podloom-network-operator', '-n', namespace, '-o', 'jsonpath={.spec.holderIdentity}'];
     // Those of an installation before may still be on their way out, and a leader is found after its pod is ready.
     await eventually(async () => {
       const agents = await list<Pod>('pods', '-n', namespace, '-l', 'app.kubernetes.io/component=agent');
       expect(agents.map(({ spec }) => spec?.nodeName ?? '').toSorted()).toEqual(
         nodes.map(({ metadata }) => metadata.name ?? '').toSorted(),
       );
-      expect(await list<Pod>('pods', '-n', namespace, '-l', 'app.kubernetes.io/component=operator')).toHaveLength(2);
-      expect(await cluster.kube(lease)).toMatch(/^podloom-operator-/);
+      expect(
+        await list<Pod>('pods', '-n', namespace, '-l', 'app.kubernetes.io/component=network-operator'),
+      ).toHaveLength(2);
+      expect(await cluster.kube(lease)).toMatch(/^podloom-network-operator-/);
     });
   });
 
@@ -183,7 +185,10 @@ describe.skipIf(inject('clusterName') === '')('an installation', () => {
 
   it('is upgraded with its kinds, and no pod notices', async () => {
     expect(await crdText()).toBe(oldText);
-    await ensureProduct({ 'agent.resources.requests.memory': '97Mi', 'operator.resources.requests.memory': '129Mi' });
+    await ensureProduct({
+      'agent.resources.requests.memory': '97Mi',
+      'networkOperator.resources.requests.memory': '129Mi',
+    });
     expect(await crdText()).not.toBe(oldText);
     await expectUntouched();
   });

@@ -10,7 +10,7 @@ import {
   pods,
   silentLog,
 } from '@podloom/kube';
-import { operatorSettings, runOperator } from '@podloom/network-operator';
+import { networkOperatorSettings, runNetworkOperator } from '@podloom/network-operator';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { eventually } from '../setup/eventually.ts';
 import { namespace } from './installed.ts';
@@ -29,8 +29,8 @@ afterAll(() => server?.stop());
 
 function startOperator(sampleImage: string): () => Promise<void> {
   const stop = new AbortController();
-  const settings = operatorSettings.read({ args: [], env: {}, file: { namespace, sampleImage } });
-  const ended = runOperator(settings, {
+  const settings = networkOperatorSettings.read({ args: [], env: {}, file: { namespace, sampleImage } });
+  const ended = runNetworkOperator(settings, {
     client: operator,
     log: silentLog,
     signal: stop.signal,
@@ -93,5 +93,5 @@ it('does all its work', async () => {
   await eventually(async () => expect(await isGone(network)).toBe(true));
   await eventually(async () => expect(await isGone(() => client.get(podConfigKind.resource, 'c', there))).toBe(true));
   await stopSecond();
-  expect((await client.get(leases, 'podloom-operator', { namespace })).spec?.holderIdentity ?? '').toBe('');
+  expect((await client.get(leases, 'podloom-network-operator', { namespace })).spec?.holderIdentity ?? '').toBe('');
 });

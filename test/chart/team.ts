@@ -15,7 +15,7 @@ export interface TeamServer {
 export async function chartWithTeam(): Promise<TeamServer> {
   const installed = await chartOnApiServer();
   const config = await loadConfig({ path: installed.kubeconfig });
-  const headers = { 'impersonate-user': `system:serviceaccount:${namespace}:podloom-operator` };
+  const headers = { 'impersonate-user': `system:serviceaccount:${namespace}:podloom-network-operator` };
   const client = createClient(config);
   const operator = createClient({ ...config, headers });
   const stop = async (): Promise<void> => {

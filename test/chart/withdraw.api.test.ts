@@ -138,9 +138,9 @@ async function allWritten(): Promise<string[]> {
 }
 
 const replicas = async (): Promise<number | undefined> =>
-  (await client.get(deployments, 'podloom-operator', { namespace })).spec?.replicas;
+  (await client.get(deployments, 'podloom-network-operator', { namespace })).spec?.replicas;
 const scale = (count: number) =>
-  client.patch(deployments, 'podloom-operator', { spec: { replicas: count } }, { namespace, type: 'merge' });
+  client.patch(deployments, 'podloom-network-operator', { spec: { replicas: count } }, { namespace, type: 'merge' });
 
 const networksLeft = async (): Promise<(string | undefined)[]> =>
   (await client.list(podNetworkKind.resource, { namespace: team })).items.map(({ metadata }) => metadata.name);
@@ -217,11 +217,11 @@ describe('withdraw', () => {
   it('says that another operator does not stop', async () => {
     const now = new Date().toISOString().replace('Z', '000Z');
     const spec = { holderIdentity: 'elsewhere', leaseDurationSeconds: 3600, acquireTime: now, renewTime: now };
-    await client.create(leases, { metadata: { name: 'podloom-operator', namespace }, spec }, { namespace });
+    await client.create(leases, { metadata: { name: 'podloom-network-operator', namespace }, spec }, { namespace });
     await podNetwork('kept', 'n1');
     await expect(run('10s')).rejects.toThrow(/Another operator holds the Lease/);
     expect(await networksLeft()).toEqual(['kept']);
-    await client.delete(leases, 'podloom-operator', { namespace });
+    await client.delete(leases, 'podloom-network-operator', { namespace });
   });
 
   it('writes nothing a second time', async () => {

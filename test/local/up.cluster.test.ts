@@ -216,12 +216,12 @@ describe('make up', () => {
     // Without the deadline it would be waited for as long as it may take on a slow machine.
     const template = { spec: { nodeSelector: { on: 'no-node' } } };
     const patch = JSON.stringify({ spec: { progressDeadlineSeconds: 1, template } });
-    await cluster.kube(['patch', 'deployment/podloom-operator', '-n', system, '--patch', patch]);
+    await cluster.kube(['patch', 'deployment/podloom-network-operator', '-n', system, '--patch', patch]);
     await eventually(async () => expect((await podsIn(system)).map(({ status }) => status.phase)).toContain('Pending'));
     const { code, stdout, stderr } = await up();
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toContain('\nup: error: deployment "podloom-operator" exceeded its progress deadline\n');
-    expect(stderr).toMatch(/^podloom-operator-\S+ +0\/1 +Pending /m);
+    expect(stderr).toContain('\nup: error: deployment "podloom-network-operator" exceeded its progress deadline\n');
+    expect(stderr).toMatch(/^podloom-network-operator-\S+ +0\/1 +Pending /m);
     const advice = /^To see why: (kubectl [^;]+);/m.exec(stderr)?.[1] ?? '';
     expect(advice).toContain('describe');
     const shell = exportLine(stderr);

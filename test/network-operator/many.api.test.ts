@@ -135,7 +135,7 @@ describe('operators', () => {
       operators.set(identity, await w.operator({ settings: { leaseDuration: '4s', identity } }));
     }
     const leader = async (): Promise<RunningOperator> => {
-      const { spec } = await w.client.get(leases, 'podloom-operator', { namespace: w.namespace });
+      const { spec } = await w.client.get(leases, 'podloom-network-operator', { namespace: w.namespace });
       return operators.get(spec?.holderIdentity?.split('-')[0] ?? '')!;
     };
     const work = manyPods(w, 60);

@@ -10,7 +10,7 @@ import {
   createLog,
   createMetrics,
 } from '@podloom/kube';
-import { operatorSettings, runOperator } from '@podloom/network-operator';
+import { networkOperatorSettings, runNetworkOperator } from '@podloom/network-operator';
 import { seeingWrites } from './writes.ts';
 
 export interface RunningOperator {
@@ -37,12 +37,12 @@ export async function startOperator(
   const client = createClient({ ...config, namespace });
   const metrics = createMetrics();
   const level = process.env['LOG'] === undefined ? 'silent' : 'debug';
-  const settings = operatorSettings.read({
+  const settings = networkOperatorSettings.read({
     args: [],
     env: {},
     file: { namespace, onlyNamespace: namespace, identity: randomUUID().slice(0, 4), ...given },
   });
-  const ended = runOperator(settings, {
+  const ended = runNetworkOperator(settings, {
     client: wrap(
       seeingWrites(ownGrants(client, namespace), () =>
         isDead ? Promise.reject(new Unavailable('TEST', 'Killed')) : undefined,

@@ -259,7 +259,7 @@ describe.skipIf(!isPrivate)('while pods run', () => {
     for (const name of ['one', 'two']) await scene.reaches(name, '172.30.22.1');
     await eventually(async () =>
       expect(await scene.kube('describe', 'bridge', 'lan')).toMatch(
-        /Events:\n[^]*Normal +Configured .*podloom-operator .*as declared/,
+        /Events:\n[^]*Normal +Configured .*podloom-network-operator .*as declared/,
       ),
     );
 

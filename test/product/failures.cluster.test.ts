@@ -91,7 +91,7 @@ const patchAgents = (nodeSelector: object | null): Promise<string> =>
   ]);
 const allReady = async (): Promise<void> => {
   await world.kube(['rollout', 'status', 'daemonset/podloom-agent', '-n', systemNamespace, patience]);
-  await world.kube(['rollout', 'status', 'deployment/podloom-operator', '-n', systemNamespace, patience]);
+  await world.kube(['rollout', 'status', 'deployment/podloom-network-operator', '-n', systemNamespace, patience]);
 };
 
 describe.skipIf(!isPrivate)('when our own processes fail', () => {
@@ -187,7 +187,7 @@ describe.skipIf(!isPrivate)('when our own processes fail', () => {
     });
     await scene.running(count);
     const lives = await scene.lives();
-    const operators = await aimAt(() => livingPartsOf('operator'));
+    const operators = await aimAt(() => livingPartsOf('network-operator'));
     const begun = await onNetwork(scene.namespace, operators.strike);
     const names = (await scene.pods()).map(({ metadata }) => metadata.name);
     const label = (...some: string[]): Promise<string> => scene.kube('label', 'pods', ...some, 'podconfig=many');
@@ -209,12 +209,12 @@ describe.skipIf(!isPrivate)('when our own processes fail', () => {
     const holder = await world.kube([
       'get',
       'lease',
-      'podloom-operator',
+      'podloom-network-operator',
       '-n',
       systemNamespace,
       '--output=jsonpath={.spec.holderIdentity}',
     ]);
-    const leader = (await livingPartsOf('operator')).find(({ metadata }) => holder.includes(metadata.name));
+    const leader = (await livingPartsOf('network-operator')).find(({ metadata }) => holder.includes(metadata.name));
     await scene.kube('delete', 'podconfig', 'many', '--wait=false');
     await scene.kube(
       'delete',

@@ -204,7 +204,7 @@ describe.skipIf(!isPrivate)('a PodConfig', () => {
     const labels = { podconfig: 'counted' };
     await scene.start(pod('one', labels), pod('two', labels, 'n2'));
     const figures = async () => ({
-      operator: await figuresOf('operator', scene),
+      operator: await figuresOf('network-operator', scene),
       agent: await figuresOf('agent', scene),
     });
     await world.calm();

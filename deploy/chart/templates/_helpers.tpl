@@ -21,8 +21,8 @@ podnetwork.opdev.io/image-digest: {{ . | quote }}
 {{- end }}
 {{- end }}
 
-{{- define "podloom.operatorUser" -}}
-system:serviceaccount:{{ .Release.Namespace }}:podloom-operator
+{{- define "podloom.networkOperatorUser" -}}
+system:serviceaccount:{{ .Release.Namespace }}:podloom-network-operator
 {{- end }}
 
 {{- define "podloom.agentUser" -}}

@@ -15,23 +15,25 @@ const root = join(import.meta.dirname, '../../..');
 const crdFolder = 'deploy/chart/templates/crds';
 const referenceFolder = 'docs/reference/api';
 
-/**
- * Another project may have installed its CRD before us; Helm would then refuse to install ours. The condition hides in YAML
- * comments, so that the file is a template for Helm and plain YAML for everybody else.
- */
-function onlyIfOurs(name: string, yaml: string): string {
+/** The value of the chart with which a kind is installed. All kinds are of networks so far. */
+const enabled = '.Values.network.enabled';
+
+/** Another project may have installed its CRD before us; Helm would then refuse to install ours. */
+function isOurs(name: string): string {
   const found = `(lookup "apiextensions.k8s.io/v1" "CustomResourceDefinition" "" "${name}")`;
   const ours = `(eq (dig "metadata" "annotations" "meta.helm.sh/release-name" "" ${found}) .Release.Name)`;
-  return `# {{- if or (not ${found}) ${ours} }}\n${yaml}# {{- end }}\n`;
+  return `(or (not ${found}) ${ours})`;
 }
 
+/** The condition hides in YAML comments, so that the file is a template for Helm and plain YAML for everybody else. */
 function crdFile(kind: Kind): string {
   const crd = customResourceDefinition(kind);
   const yaml = stringify(crd, { lineWidth: 0, aliasDuplicateObjects: false });
   if (yaml.includes('{{'))
     throw new Bug('CRD_TEMPLATE', `The CRD of ${kind.kind} has "{{", which Helm would read as its own`);
+  const condition = kind.foreign ? `and ${enabled} ${isOurs(crd.metadata.name)}` : enabled;
   const header = '# Generated from packages/api by `make fix`; do not edit.\n';
-  return header + (kind.foreign ? onlyIfOurs(crd.metadata.name, yaml) : yaml);
+  return `${header}# {{- if ${condition} }}\n${yaml}# {{- end }}\n`;
 }
 
 const pageOf = (kind: Kind): string => `${kind.kind.toLowerCase()}.md`;

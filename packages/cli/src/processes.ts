@@ -23,20 +23,20 @@ interface Program<T> {
   readonly run: (values: T, tools: Tools) => Promise<void>;
 }
 
-export type ProcessName = 'agent' | 'operator' | 'operator withdraw';
+export type ProcessName = 'agent' | 'network-operator' | 'network-operator withdraw';
 
 const processes: Readonly<Record<ProcessName, (args: readonly string[]) => Promise<void>>> = {
   async agent(args) {
     const { agentSettings, runAgent } = await import('@podloom/agent');
     return run('agent', args, { settings: agentSettings, run: runAgent });
   },
-  async operator(args) {
-    const { operatorSettings, runOperator } = await import('@podloom/network-operator');
-    return run('operator', args, { settings: operatorSettings, run: runOperator });
+  async 'network-operator'(args) {
+    const { networkOperatorSettings, runNetworkOperator } = await import('@podloom/network-operator');
+    return run('network-operator', args, { settings: networkOperatorSettings, run: runNetworkOperator });
   },
-  async 'operator withdraw'(args) {
+  async 'network-operator withdraw'(args) {
     const { withdraw, withdrawSettings } = await import('@podloom/network-operator');
-    return run('operator withdraw', args, { settings: withdrawSettings, run: withdraw });
+    return run('network-operator withdraw', args, { settings: withdrawSettings, run: withdraw });
   },
 };
 

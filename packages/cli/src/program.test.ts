@@ -26,11 +26,14 @@ describe('podloom', () => {
     },
   );
 
-  it.each([['agent'], ['operator'], ['operator', 'withdraw']])('has the settings of %s %s', async (...path) => {
-    const { code, stdout } = await podloom(...path.filter(Boolean), '--help');
-    expect(code).toBe(0);
-    expect(stdout).toContain(`Usage: podloom ${path.filter(Boolean).join(' ')} [settings]`);
-  });
+  it.each([['agent'], ['network-operator'], ['network-operator', 'withdraw']])(
+    'has the settings of %s %s',
+    async (...path) => {
+      const { code, stdout } = await podloom(...path.filter(Boolean), '--help');
+      expect(code).toBe(0);
+      expect(stdout).toContain(`Usage: podloom ${path.filter(Boolean).join(' ')} [settings]`);
+    },
+  );
 
   it.each([
     ['a setting of the agent that there is not', ['agent', '--knots', '2'], /Unknown option '--knots'/],

@@ -26,9 +26,9 @@ import {
 import { type Caches, type ServiceRange, startCaches } from './network/caches.ts';
 import { leadNetwork } from './network/lead.ts';
 import { measureAttachments } from './network/metrics.ts';
-import type { OperatorSettings } from './settings.ts';
+import type { NetworkOperatorSettings } from './settings.ts';
 
-export interface OperatorOptions {
+export interface NetworkOperatorOptions {
   readonly client: Client;
   readonly log: Log;
   readonly signal: AbortSignal;
@@ -40,14 +40,17 @@ export interface OperatorOptions {
 }
 
 /** Runs until the signal aborts; resolves when nothing of it runs any more and the Lease is free. */
-export async function runOperator(settings: OperatorSettings, options: OperatorOptions): Promise<void> {
+export async function runNetworkOperator(
+  settings: NetworkOperatorSettings,
+  options: NetworkOperatorOptions,
+): Promise<void> {
   const { log, metrics, clock = systemClock, force } = options;
   const reservedCidrs = parseCidrs(settings.reservedCidrs);
   const client = counted(options.client, metrics);
   // What was started here ends here, also when something fails half-way.
   const own = new AbortController();
   const signal = AbortSignal.any([options.signal, own.signal]);
-  const events = startEvents({ client, component: 'podloom-operator', log, signal, metrics, clock });
+  const events = startEvents({ client, component: 'podloom-network-operator', log, signal, metrics, clock });
   let caches: Caches | undefined;
   try {
     if (settings.port > 0) {
@@ -104,7 +107,7 @@ export async function runOperator(settings: OperatorSettings, options: OperatorO
  * are read. Servers before 1.33 do not tell.
  */
 async function watchServiceRanges(
-  { client, log }: Pick<OperatorOptions, 'client' | 'log'>,
+  { client, log }: Pick<NetworkOperatorOptions, 'client' | 'log'>,
   signal: AbortSignal,
 ): Promise<Cache<ServiceRange> | undefined> {
   for (let failures = 1; ; failures += 1) {

@@ -1,7 +1,7 @@
 /** What an administrator can set of the operator, said once: flags, environment, `--help` and the chart's values come from here. */
 import { duration, integer, settings, text } from '@podloom/kube';
 
-export const operatorSettings = settings({
+export const networkOperatorSettings = settings({
   namespace: text()
     .env('POD_NAMESPACE')
     .default('podloom-system')
@@ -15,7 +15,7 @@ export const operatorSettings = settings({
     .describe(
       'Serve this namespace and no other. Left out, all of them. Only one operator a cluster: it names the bridges of all namespaces on the nodes.',
     ),
-  leaseName: text().default('podloom-operator').describe('Name of the Lease that decides which replica works.'),
+  leaseName: text().default('podloom-network-operator').describe('Name of the Lease that decides which replica works.'),
   leaseDuration: duration()
     .default('15s')
     .describe(
@@ -34,4 +34,4 @@ export const operatorSettings = settings({
     .describe('Port for /healthz, /readyz and /metrics. 0 serves none.'),
 });
 
-export type OperatorSettings = ReturnType<typeof operatorSettings.read>;
+export type NetworkOperatorSettings = ReturnType<typeof networkOperatorSettings.read>;

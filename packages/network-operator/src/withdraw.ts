@@ -47,9 +47,9 @@ export const withdrawSettings = settings({
     .describe('Namespace of the operator, where its Deployment and its Lease are. Set by the downward API.'),
   identity: text().env('POD_NAME').optional().describe('Name of this process. Left out, the name of the host.'),
   deploymentName: text()
-    .default('podloom-operator')
+    .default('podloom-network-operator')
     .describe('Deployment of the operator, which is scaled to nothing.'),
-  leaseName: text().default('podloom-operator').describe('Name of the Lease that decides who works.'),
+  leaseName: text().default('podloom-network-operator').describe('Name of the Lease that decides who works.'),
   timeout: duration()
     .default('3m')
     .describe(

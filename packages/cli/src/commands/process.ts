@@ -1,11 +1,11 @@
-/** `podloom operator` and `podloom agent` in the command tree: for help and completion. What they do is in processes.ts. */
+/** `podloom network-operator` and `podloom agent` in the command tree: for help and completion. What they do is in processes.ts. */
 import { Command } from 'commander';
 import { type ProcessName, runProcess } from '../processes.ts';
 
-export function operatorCommand(): Command {
-  const does = 'run the operator: composes PodNetworks, gives addresses, reports; one leads';
+export function networkOperatorCommand(): Command {
+  const does = 'run the operator of the networks: composes PodNetworks, gives addresses, reports; one leads';
   const takesBack = 'take everything back, in order, before the product is uninstalled';
-  return processCommand('operator', does).addCommand(processCommand('operator withdraw', takesBack));
+  return processCommand('network-operator', does).addCommand(processCommand('network-operator withdraw', takesBack));
 }
 
 export function agentCommand(): Command {

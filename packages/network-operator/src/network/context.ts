@@ -10,7 +10,7 @@ import type { Verdict } from './verdicts.ts';
 import type { View } from './view.ts';
 
 /** As whom the operator applies. */
-export const fieldManager = 'podloom-operator';
+export const fieldManager = 'podloom-network-operator';
 
 export interface NetworkContext {
   readonly client: Client;
