@@ -1,12 +1,12 @@
 /** `podloom plan` where nobody has done anything yet: there is neither operator nor agent. */
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, inject, it, onTestFinished } from 'vitest';
-import { parse } from 'yaml';
 import { commandsFor } from '../chart/installed.ts';
 import { world } from '../network-operator/world.ts';
 import { eventually } from '../setup/eventually.ts';
+import { tenantWhoLists } from './tenant.ts';
 
 it('`podloom plan POD` says what is still to be done for that pod, in words and as JSON', async () => {
   const w = await world();
@@ -39,17 +39,12 @@ it('`podloom plan POD` says what is still to be done for that pod, in words and 
 
 it('`podloom plan` shows who may change one kind only what that brings, and says what it could not see', async () => {
   const w = await world();
-  const { kube, podloom } = await commandsFor(inject('kubeconfig'));
+  const commands = await commandsFor(inject('kubeconfig'));
   await w.pod('a', { podNetworkConfig: 'c' });
-  const there = ['-n', w.namespace];
   const kinds = ['podnetworkconfigs.podnetwork.opdev.io', 'podnetworks.podnetwork.opdev.io', 'pods'];
-  await kube(['create', 'role', 'tenant', ...there, '--verb=list', `--resource=${kinds.join(',')}`]);
-  await kube(['create', 'rolebinding', 'tenant', ...there, '--role=tenant', `--serviceaccount=${w.namespace}:tenant`]);
+  const kubeconfig = await tenantWhoLists(kinds, w.namespace, commands);
   const folder = await mkdtemp(join(tmpdir(), 'podloom-plan-'));
   onTestFinished(() => rm(folder, { recursive: true }));
-  const config = parse(await readFile(inject('kubeconfig'), 'utf8')) as { users: { user: object }[] };
-  for (const { user } of config.users) Object.assign(user, { as: `system:serviceaccount:${w.namespace}:tenant` });
-  await writeFile(join(folder, 'kubeconfig'), JSON.stringify(config));
   const object = {
     apiVersion: 'podnetwork.opdev.io/v1alpha1',
     kind: 'PodNetworkConfig',
@@ -59,7 +54,7 @@ it('`podloom plan` shows who may change one kind only what that brings, and says
   await writeFile(join(folder, 'object.json'), JSON.stringify(object));
 
   const plan = () =>
-    podloom(['plan', '-f', join(folder, 'object.json'), ...there, '--kubeconfig', join(folder, 'kubeconfig')]);
+    commands.podloom(['plan', '-f', join(folder, 'object.json'), '-n', w.namespace, '--kubeconfig', kubeconfig]);
   await eventually(async () => expect(await plan()).toMatchObject({ code: 0 }));
   const { stdout, stderr } = await plan();
   expect(stdout).toMatch(new RegExp(`^pod a on node ${w.node}\\n[^]*eth0 mtu 1400`));
