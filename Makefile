@@ -9,7 +9,7 @@ BOOTSTRAP := sh tools/bootstrap.sh
 NODE := node --disable-warning=ExperimentalWarning
 
 # What the private cluster runs on, and what its images are made of. command:package
-CLUSTER_PACKAGES := runc:runc nft:nftables ip:iproute2 nsenter:util-linux busybox:busybox-static ping:iputils-ping nc.openbsd:netcat-openbsd tcpdump:tcpdump dash:dash
+CLUSTER_PACKAGES := runc:runc nft:nftables ip:iproute2 nsenter:util-linux busybox:busybox-static ping:iputils-ping nc.openbsd:netcat-openbsd tcpdump:tcpdump dash:dash bash:bash
 TEST_PACKAGES := qemu-system-x86_64:qemu-system-x86 cc:gcc ethtool:ethtool python3:python3
 
 help: ## Show this list

@@ -95,6 +95,8 @@ describe.skipIf(!isPrivate)('a PodConfig', () => {
             `{podVethName:${name} podIPAddr:${address} peerVethName:h${name} bridge:pcbr${i}}`,
         ),
       );
+      // As people look into a pod: a shell of the image, and `ip` in it.
+      expect(await scene.inPod(podName, '/bin/bash', '-c', 'ip -brief addr')).toContain(`pc0${pid}@`);
       const ports = await world.onNode(network.spec.nodeName, 'ip', '-o', 'link', 'show', 'master', 'pcbr0');
       expect(ports).toContain(`hpc0${pid}@`);
       addresses.push(...links.flatMap((link) => link.addresses.map((address) => address.split('/')[0] ?? '')));

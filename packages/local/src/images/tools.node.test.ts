@@ -42,6 +42,7 @@ describe('the tools image', () => {
     ['httpd', ['--help'], /BusyBox/],
     ['sh', ['-c', 'id -un; ls /sbin/ip'], /^podloom\n\/sbin\/ip\n$/],
     ['sh', ['-c', 'ping -V; ip -V'], /iputils[^]*iproute2/],
+    ['bash', ['-c', 'echo $BASH; ping -V'], /^\/bin\/bash\nping from iputils/],
   ])('runs %s without root and with nothing else of this machine', async (program, args, says) => {
     const outcome = await run('chroot', ['--userspec=65532:65532', root, `/bin/${program}`, ...args], {
       env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' },
@@ -65,7 +66,7 @@ describe('the tools image', () => {
   it('names the Debian packages that are missing', async () => {
     const none = toolsImage({ out: join(folder, 'none.tar'), name, searchPath: [folder] });
     await expect(none).rejects.toThrow(
-      /apt-get install busybox-static dash iproute2 iputils-ping netcat-openbsd tcpdump$/,
+      /apt-get install busybox-static bash dash iproute2 iputils-ping netcat-openbsd tcpdump$/,
     );
   });
 });

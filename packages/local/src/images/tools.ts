@@ -1,8 +1,8 @@
 /**
  * A small image to look at networks from inside a pod, made of this machine's Debian packages. It runs without root and without
  * capabilities: ping is iputils' (through a datagram ICMP socket), as busybox's insists on a raw one. tcpdump, and whatever changes
- * a link, still needs what the kernel asks for: a container with `runAsUser: 0` and the capability. The shell is dash, because busybox's own
- * prefers its applets to the programs of the same name.
+ * a link, still needs what the kernel asks for: a container with `runAsUser: 0` and the capability. `sh` is dash, because busybox's own
+ * prefers its applets to the programs of the same name. bash is there for people: `kubectl exec -it POD -- /bin/bash` is what many type first.
  */
 import { Unavailable } from '@podloom/api';
 import { execFileSync } from 'node:child_process';
@@ -17,6 +17,7 @@ import type { ImageArchive } from './oci.ts';
 /** Program in the image: the Debian package that it comes from, and its name there where that differs. */
 const programs: Record<string, { package: string; name?: string }> = {
   busybox: { package: 'busybox-static' },
+  bash: { package: 'bash' },
   sh: { package: 'dash', name: 'dash' },
   ip: { package: 'iproute2' },
   bridge: { package: 'iproute2' },
