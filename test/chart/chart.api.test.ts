@@ -1,7 +1,7 @@
 /** What the chart says, as the API server stores it: privileges, roles, settings. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { kinds } from '@podloom/api';
+import { type Kind, labsKinds, networkKinds } from '@podloom/api';
 import { agentSettings } from '@podloom/agent';
 import type { ClusterRole, CustomResourceDefinition, DaemonSet, Deployment, Job } from '@podloom/kube';
 import { networkOperatorSettings, withdrawSettings } from '@podloom/network-operator';
@@ -222,7 +222,7 @@ describe('the roles', () => {
   });
 
   it('are two for each kind that people write, and one for each that they only read', async () => {
-    const own = kinds.filter(({ foreign }) => !foreign);
+    const own = networkKinds.filter(({ foreign }) => !foreign);
     const onlyRead = new Set(['podnetworks', 'ippools']);
     for (const { plural, group } of own) {
       expect((await rulesOf(`podloom-${plural}-view`))[0]).toMatchObject({
@@ -248,13 +248,19 @@ describe('the roles', () => {
   });
 });
 
+const namesOf = (some: readonly Kind[]): string[] => some.map(({ plural, group }) => `${plural}.${group}`).toSorted();
+
 describe('the kinds', () => {
   it('are all installed and stay when the chart goes', async () => {
     const { items } = await installed.get<{ items: CustomResourceDefinition[] }>('crd');
-    expect(items.map(({ metadata }) => metadata.name ?? '').toSorted()).toEqual(
-      kinds.map(({ plural, group }) => `${plural}.${group}`).toSorted(),
-    );
+    expect(items.map(({ metadata }) => metadata.name ?? '').toSorted()).toEqual(namesOf(networkKinds));
     for (const { metadata } of items) expect(metadata.annotations).toMatchObject({ 'helm.sh/resource-policy': 'keep' });
+  });
+
+  it.each(['tenants', 'instances', 'bastion', 'imageList'])('of labs come with labs.%s alone', async (part) => {
+    const { stdout } = await template('--set', 'network.enabled=false', '--set', `labs.${part}.enabled=true`);
+    const found = [...stdout.matchAll(/kind: CustomResourceDefinition\nmetadata:\n {2}name: (\S+)/g)];
+    expect(found.map(([, name = '']) => name).toSorted()).toEqual(namesOf(labsKinds));
   });
 });
 

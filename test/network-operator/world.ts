@@ -1,5 +1,5 @@
 /**
- * A real API server with our kinds, a namespace of the test's own, operators that serve only it, and an agent that does what is told without a
+ * A real API server with our networkKinds, a namespace of the test's own, operators that serve only it, and an agent that does what is told without a
  * kernel: it answers each PodNetwork of the nodes that it is given. There is no kubelet, no scheduler and no garbage collector.
  */
 import { randomUUID } from 'node:crypto';
@@ -12,7 +12,7 @@ import {
   bridgeKind,
   customResourceDefinition,
   ipPoolKind,
-  kinds,
+  networkKinds,
   podConfigKind,
   podNetworkConfigKind,
   podNetworkKind,
@@ -59,13 +59,13 @@ export interface World {
 let installed: Promise<void> | undefined;
 
 async function installKinds(client: Client): Promise<void> {
-  for (const kind of kinds) {
+  for (const kind of networkKinds) {
     await client.apply(customResourceDefinitions, customResourceDefinition(kind), {
       fieldManager: 'test',
       force: true,
     });
   }
-  for (const { resource } of kinds) {
+  for (const { resource } of networkKinds) {
     await vi.waitFor(() => client.list(resource, { limit: 1 }), { timeout: 120_000 });
   }
 }

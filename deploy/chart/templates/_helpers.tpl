@@ -10,6 +10,13 @@ app.kubernetes.io/part-of: podloom
 helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end }}
 
+{{/* Not empty where any part of the labs is installed. The tracker is a part of the bastion. */}}
+{{- define "podloom.labs" -}}
+{{- with .Values.labs -}}
+{{- if or .tenants.enabled .instances.enabled .bastion.enabled .imageList.enabled -}}true{{- end -}}
+{{- end -}}
+{{- end }}
+
 {{- define "podloom.image" -}}
 {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end }}

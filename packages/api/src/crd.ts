@@ -1,5 +1,5 @@
 /** The CustomResourceDefinition of a kind, as plain data. */
-import type { Kind } from './kind.ts';
+import type { Kind, NameLimits } from './kind.ts';
 import { fieldsBeside, structuralSchema, type StructuralSchema } from './structural.ts';
 
 export interface CustomResourceDefinition {
@@ -25,23 +25,19 @@ export function objectSchema(kind: Kind): StructuralSchema {
       metadata: {
         // No description: Kubernetes has its own and allows none here.
         type: 'object',
-        ...(kind.nameMaxLength === undefined
-          ? {}
-          : {
-              properties: {
-                name: {
-                  description: `At most ${kind.nameMaxLength} characters, because pods carry it as the value of a label.`,
-                  type: 'string',
-                  maxLength: kind.nameMaxLength,
-                },
-              },
-            }),
+        ...(kind.name === undefined ? {} : { properties: { name: nameSchema(kind.name) } }),
       },
       spec: structuralSchema(kind.spec),
       ...(kind.status === undefined ? {} : { status: structuralSchema(kind.status) }),
     },
   };
 }
+
+const nameSchema = ({ description, ...limits }: NameLimits): StructuralSchema => ({
+  description,
+  type: 'string',
+  ...limits,
+});
 
 /** Paths of what the object has and its kind does not know: the API server would drop it, kubectl has it refused. */
 export function unknownFields(

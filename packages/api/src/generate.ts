@@ -8,15 +8,16 @@ import { stringify } from 'yaml';
 import { customResourceDefinition } from './crd.ts';
 import { Bug } from './errors.ts';
 import type { Kind } from './kind.ts';
-import { kinds } from './kinds.ts';
+import { kinds, labsKinds } from './kinds.ts';
 import { referenceIndex, referencePage } from './reference.ts';
 
 const root = join(import.meta.dirname, '../../..');
 const crdFolder = 'deploy/chart/templates/crds';
 const referenceFolder = 'docs/reference/api';
 
-/** The value of the chart with which a kind is installed. All kinds are of networks so far. */
-const enabled = '.Values.network.enabled';
+/** When the chart installs a kind. */
+const enabled = (kind: Kind): string =>
+  labsKinds.includes(kind) ? '(include "podloom.labs" .)' : '.Values.network.enabled';
 
 /** Another project may have installed its CRD before us; Helm would then refuse to install ours. */
 function isOurs(name: string): string {
@@ -31,7 +32,7 @@ function crdFile(kind: Kind): string {
   const yaml = stringify(crd, { lineWidth: 0, aliasDuplicateObjects: false });
   if (yaml.includes('{{'))
     throw new Bug('CRD_TEMPLATE', `The CRD of ${kind.kind} has "{{", which Helm would read as its own`);
-  const condition = kind.foreign ? `and ${enabled} ${isOurs(crd.metadata.name)}` : enabled;
+  const condition = kind.foreign ? `and ${enabled(kind)} ${isOurs(crd.metadata.name)}` : enabled(kind);
   const header = '# Generated from packages/api by `make fix`; do not edit.\n';
   return `${header}# {{- if ${condition} }}\n${yaml}# {{- end }}\n`;
 }

@@ -4,13 +4,25 @@ export type { CustomResourceDefinition } from './crd.ts';
 export { Bug, Conflict, InvalidInput, PodloomError, Unavailable } from './errors.ts';
 export { defineKind } from './kind.ts';
 export type { Kind, ObjectOf, PrinterColumn } from './kind.ts';
-export { kindOf, kinds } from './kinds.ts';
+export { kindOf, kinds, labsKinds, networkKinds } from './kinds.ts';
 export { additionalNetworkKind } from './kinds/additionalnetwork.ts';
 export type { AdditionalNetwork, AdditionalNetworkSpec, AdditionalNetworkStatus } from './kinds/additionalnetwork.ts';
 export { bridgeFinalizer, bridgeKind } from './kinds/bridge.ts';
 export type { Bridge, BridgeSpec, BridgeStatus } from './kinds/bridge.ts';
 export { ipPoolKind } from './kinds/ippool.ts';
 export type { IPAllocation, IPPool, IPPoolSpec, IPPoolSpecInput, IPPoolStatus } from './kinds/ippool.ts';
+export { tenantKind, tenantRoles } from './kinds/labs/tenant.ts';
+export type {
+  Enrolment,
+  Tenant,
+  TenantQuota,
+  TenantRole,
+  TenantSpec,
+  TenantSpecInput,
+  TenantStatus,
+} from './kinds/labs/tenant.ts';
+export { workspaceKind } from './kinds/labs/workspace.ts';
+export type { Workspace, WorkspaceQuota, WorkspaceSpec, WorkspaceStatus } from './kinds/labs/workspace.ts';
 export { networkKind } from './kinds/network.ts';
 export type { Network, NetworkSpec, NetworkStatus } from './kinds/network.ts';
 export { networkAttachmentDefinitionKind } from './kinds/networkattachmentdefinition.ts';
@@ -51,5 +63,7 @@ export { linkTypes, mostListed } from './schema/fields.ts';
 export type { LinkType } from './schema/fields.ts';
 export { cidrContains, formatIp, isCidr, isIp, parseCidr, parseIp } from './schema/ip.ts';
 export type { Cidr, IpAddress } from './schema/ip.ts';
+export { isQuantity, quantityInNanos } from './schema/quantity.ts';
+export type { Quantity } from './schema/quantity.ts';
 export { isLinkName, parseLinkName } from './schema/link-name.ts';
 export type { LinkName } from './schema/link-name.ts';

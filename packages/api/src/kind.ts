@@ -8,11 +8,18 @@ import type { KubeObject, Resource } from './meta.ts';
 
 export interface PrinterColumn {
   readonly name: string;
-  readonly type: 'string' | 'integer' | 'date';
+  readonly type: 'string' | 'integer' | 'boolean' | 'date';
   readonly jsonPath: string;
   readonly description: string;
   /** Shown only by `-o wide`. */
   readonly wide?: true;
+}
+
+export interface NameLimits {
+  readonly maxLength: number;
+  /** In the syntax that RE2 and JavaScript share. */
+  readonly pattern?: string;
+  readonly description: string;
 }
 
 export interface KindDeclaration<
@@ -34,8 +41,8 @@ export interface KindDeclaration<
   readonly specRequired: SpecRequired;
   readonly printerColumns: readonly PrinterColumn[];
   readonly selectableFields?: readonly string[];
-  /** Where the name becomes the value of a label, which is shorter than a name may be. */
-  readonly nameMaxLength?: number;
+  /** What names of its objects must be beyond what Kubernetes wants, where something else is called by them. */
+  readonly name?: NameLimits;
   /** The group is another project's, whose installation may be there first. */
   readonly foreign?: true;
 }
@@ -67,12 +74,7 @@ export function defineKind<Spec extends z.ZodType, Status extends z.ZodType | un
   const schema = z.looseObject({
     apiVersion: z.literal(apiVersion),
     kind: z.literal(kind),
-    metadata: z.looseObject({
-      name: z
-        .string()
-        .max(declaration.nameMaxLength ?? 253)
-        .optional(),
-    }),
+    metadata: z.looseObject({ name: nameWithin(declaration.name).optional() }),
     spec: specRequired ? spec : spec.optional(),
     ...(status === undefined ? {} : { status: status.optional() }),
   });
@@ -87,4 +89,9 @@ export function defineKind<Spec extends z.ZodType, Status extends z.ZodType | un
       throw new InvalidInput('OBJECT', `${kind} is not valid: ${problems.join('; ')}`);
     },
   };
+}
+
+function nameWithin({ maxLength, pattern }: Partial<NameLimits> = {}): z.ZodString {
+  const name = z.string().max(maxLength ?? 253);
+  return pattern === undefined ? name : name.regex(new RegExp(pattern));
 }

@@ -28,6 +28,9 @@ const fitting: Readonly<Record<string, readonly string[]>> = {
   vlanIds: ['7', '100-200'],
   lastTransitionTime: ['2026-01-01T00:00:00Z'],
   releasedAt: ['2026-01-01T00:00:00Z'],
+  email: ['mary@example.com'],
+  publicKeys: ['ssh-ed25519 AAAA mary'],
+  lastLogin: ['2026-01-01T00:00:00Z'],
   since: ['2026-01-01T00:00:00Z'],
 };
 
@@ -46,6 +49,7 @@ function anyValue(schema: StructuralSchema, field: string): fc.Arbitrary<unknown
   if (schema.type === 'array') {
     return fc.array(anyValue(schema.items ?? {}, field), { minLength: Number(schema['minItems'] ?? 0), maxLength: 2 });
   }
+  if (schema['x-kubernetes-int-or-string'] === true) return fc.constantFrom(1, '500m', '8Gi');
   if (typeof schema.additionalProperties === 'object') {
     return fc.dictionary(fc.constant('net.ipv4.conf.rp_filter'), anyValue(schema.additionalProperties, field));
   }

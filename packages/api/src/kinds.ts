@@ -1,8 +1,10 @@
-/** All kinds, in the order in which documents show them. */
+/** All kinds, by the part of the chart that brings them, in the order in which documents show them. */
 import type { Kind } from './kind.ts';
 import { additionalNetworkKind } from './kinds/additionalnetwork.ts';
 import { bridgeKind } from './kinds/bridge.ts';
 import { ipPoolKind } from './kinds/ippool.ts';
+import { tenantKind } from './kinds/labs/tenant.ts';
+import { workspaceKind } from './kinds/labs/workspace.ts';
 import { networkKind } from './kinds/network.ts';
 import { networkAttachmentDefinitionKind } from './kinds/networkattachmentdefinition.ts';
 import { networkGrantKind } from './kinds/networkgrant.ts';
@@ -11,7 +13,8 @@ import { podNetworkKind } from './kinds/podnetwork.ts';
 import { podNetworkConfigKind } from './kinds/podnetworkconfig.ts';
 import { primaryNetworkKind } from './kinds/primarynetwork.ts';
 
-export const kinds: readonly Kind[] = [
+/** Installed with `network.enabled`. */
+export const networkKinds: readonly Kind[] = [
   podConfigKind,
   podNetworkConfigKind,
   bridgeKind,
@@ -23,6 +26,11 @@ export const kinds: readonly Kind[] = [
   networkKind,
   networkAttachmentDefinitionKind,
 ];
+
+/** Installed where any part of `labs` is enabled. */
+export const labsKinds: readonly Kind[] = [workspaceKind, tenantKind];
+
+export const kinds: readonly Kind[] = [...networkKinds, ...labsKinds];
 
 /** The kind of an object as a manifest names it; undefined where it is none of ours. */
 export const kindOf = (object: { readonly apiVersion?: unknown; readonly kind?: unknown }): Kind | undefined =>

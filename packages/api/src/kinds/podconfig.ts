@@ -100,7 +100,7 @@ export const podConfigKind = defineKind({
   scope: 'Namespaced',
   description:
     'Networks for running pods. Pods of the same namespace with the label "podconfig: <name>" get every link that is listed, while they run and without any privilege of their own.',
-  nameMaxLength: 63,
+  name: { maxLength: 63, description: 'At most 63 characters, because pods carry it as the value of a label.' },
   spec,
   status,
   specRequired: true,

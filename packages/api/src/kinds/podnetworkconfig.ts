@@ -85,7 +85,7 @@ export const podNetworkConfigKind = defineKind({
   scope: 'Namespaced',
   description:
     'Additional networks for running pods, and changes to their primary link. Selects the pods of the same namespace with the label "podNetworkConfig: <name>".',
-  nameMaxLength: 63,
+  name: { maxLength: 63, description: 'At most 63 characters, because pods carry it as the value of a label.' },
   spec,
   status,
   specRequired: true,
