@@ -112,6 +112,9 @@ export {
 export { done, retry, retryAfter, type Result } from './controller/result.ts';
 export { knocks } from './controller/knocks.ts';
 export { runAsLeader, type LeadershipOptions } from './leader/election.ts';
+export { runOperator, type OperatorOptions, type OperatorTools } from './operator/operator.ts';
+export type { Part, PartContext } from './operator/parts.ts';
+export { operatorFields, type OperatorSettings } from './operator/settings.ts';
 export { startEvents, type EventOptions, type EventRecorder } from './events/recorder.ts';
 export {
   findCondition,

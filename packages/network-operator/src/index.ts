@@ -1,4 +1,4 @@
 /** The door of the package. */
-export { type NetworkOperatorOptions, runNetworkOperator } from './operator.ts';
+export { runNetworkOperator } from './operator.ts';
 export { type NetworkOperatorSettings, networkOperatorSettings } from './settings.ts';
 export { type WithdrawOptions, type WithdrawSettings, withdraw, withdrawSettings } from './withdraw.ts';

@@ -76,8 +76,7 @@ const aheadMs = 250;
 const concurrency = 512;
 
 export async function leadNetwork(options: NetworkOptions, signal: AbortSignal): Promise<void> {
-  const { client, caches, events, metrics, clock } = options;
-  const log = options.log.child({ part: 'network' });
+  const { client, caches, events, metrics, clock, log } = options;
   await using cleanup = new AsyncDisposableStack();
   const look = view(caches, options.reservedCidrs, options.serviceRanges);
   cleanup.defer(() => look.end());
