@@ -30,16 +30,23 @@ export type {
   DaemonSet,
   Deployment,
   EndpointSlice,
+  Ingress,
   Job,
   Lease,
+  LimitRange,
   Namespace,
+  NetworkPolicy,
   Node,
+  PersistentVolume,
+  PersistentVolumeClaim,
   Pod,
+  ResourceQuota,
   Role,
   RoleBinding,
   Secret,
   Service,
   ServiceAccount,
+  StorageClass,
 } from './client/builtin.ts';
 export {
   clusterRoles,
@@ -49,16 +56,24 @@ export {
   customResourceDefinitions,
   deployments,
   endpointSlices,
+  ingresses,
+  jobs,
   leases,
+  limitRanges,
   namespaces,
+  networkPolicies,
   nodes,
+  persistentVolumes,
+  persistentVolumeClaims,
   pods,
+  resourceQuotas,
   roles,
   roleBindings,
   secrets,
   services,
   serviceAccounts,
   serviceCidrs,
+  storageClasses,
 } from './client/builtin.ts';
 export { counted } from './client/counted.ts';
 export { createClient, type ClientOptions } from './client/create-client.ts';
@@ -109,6 +124,7 @@ export {
   type Reconciler,
   type Source,
 } from './controller/controller.ts';
+export { owns } from './controller/owns.ts';
 export { done, retry, retryAfter, type Result } from './controller/result.ts';
 export { knocks } from './controller/knocks.ts';
 export { runAsLeader, type LeadershipOptions } from './leader/election.ts';
@@ -127,6 +143,17 @@ export {
 export { isSameJson } from './objects/same.ts';
 export { ensureFinalizer, hasFinalizer, removeFinalizer } from './objects/finalizers.ts';
 export { applyObject, applyStatus, ownerReference, type ApplyOwnOptions } from './objects/apply.ts';
+export {
+  controllerIndex,
+  controllerOf,
+  ownedObjects,
+  type Desired,
+  type OwnedFailure,
+  type OwnedLabel,
+  type OwnedObjects,
+  type OwnedOptions,
+  type OwnedResult,
+} from './objects/owned.ts';
 export { createLog, silentLog, withoutCredentials, type Log, type LogLevel } from './process/log.ts';
 export {
   addProcessMetrics,
