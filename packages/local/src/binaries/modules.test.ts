@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { isAtLeast } from './go.ts';
-import { readModule } from './modules.ts';
+import { type ModuleName, readModule } from './modules.ts';
+
+const allModules: readonly ModuleName[] = ['kubernetes', 'node', 'coredns', 'helm', 'pause', 'storage', 'registry'];
 
 describe('readModule', () => {
   it('takes versions from go.mod and tells them to the linker', async () => {
@@ -25,9 +27,14 @@ describe('readModule', () => {
     expect(binaries).not.toContain('server');
   });
 
+  it('takes a program of our own for what its folder is called', async () => {
+    expect(await readModule('registry')).toMatchObject({ packages: ['.'], binaries: ['registry'] });
+    expect((await readModule('storage')).binaries).toEqual(['local-path-provisioner']);
+  });
+
   it('keeps each module under a key of its own that names its version', async () => {
-    const modules = await Promise.all((['kubernetes', 'node', 'coredns', 'helm', 'pause'] as const).map(readModule));
-    expect(new Set(modules.map(({ key }) => key)).size).toBe(5);
+    const modules = await Promise.all(allModules.map(readModule));
+    expect(new Set(modules.map(({ key }) => key)).size).toBe(allModules.length);
     for (const { key, name, version } of modules) expect(key.startsWith(`${name}-${version}-`)).toBe(true);
   });
 });

@@ -8,10 +8,13 @@ import { readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { Bug } from '@podloom/api';
 
-export type ModuleName = 'kubernetes' | 'node' | 'coredns' | 'helm' | 'pause';
+export type ModuleName = 'kubernetes' | 'node' | 'coredns' | 'helm' | 'pause' | 'storage' | 'registry';
 
-/** The module whose version a module is known by, and the packages whose version the linker must be told. */
-const described: Record<ModuleName, { main?: string; versionPackages?: readonly string[] }> = {
+/**
+ * The module whose version a module is known by, and the packages whose version the linker must be told. One with a program of our
+ * own has a main.go in place of the list of packages.
+ */
+const described: Record<ModuleName, { main?: string; versionPackages?: readonly string[]; ownProgram?: true }> = {
   kubernetes: {
     main: 'k8s.io/kubernetes',
     versionPackages: ['k8s.io/component-base/version', 'k8s.io/client-go/pkg/version'],
@@ -19,7 +22,9 @@ const described: Record<ModuleName, { main?: string; versionPackages?: readonly 
   node: { main: 'github.com/containerd/containerd/v2' },
   coredns: { main: 'github.com/coredns/coredns' },
   helm: { main: 'helm.sh/helm/v3' },
-  pause: {},
+  pause: { ownProgram: true },
+  storage: { main: 'github.com/rancher/local-path-provisioner' },
+  registry: { main: 'github.com/distribution/distribution/v3', ownProgram: true },
 };
 
 export interface GoModule {
@@ -42,16 +47,17 @@ export async function readModule(name: ModuleName): Promise<GoModule> {
   const dir = join(root, name);
   const read = async (file: string) => readFile(join(dir, file), 'utf8');
   const goMod = await read('go.mod');
-  const sources = name === 'pause' ? [await read('main.go')] : await Promise.all([read('go.sum'), read('tools.go')]);
-  const { main, versionPackages = [] } = described[name];
+  const { main, versionPackages = [], ownProgram } = described[name];
+  const source = await read(ownProgram ? 'main.go' : 'tools.go');
+  const sums = main ? [await read('go.sum')] : [];
 
   const goVersion = /^go (\S+)$/m.exec(goMod)?.[1];
   if (!goVersion) throw new Bug('GO_MOD', `binaries/${name}/go.mod names no Go version`);
   const version = main ? requiredVersion(goMod, main) : 'v1';
-  const packages = name === 'pause' ? ['.'] : importedPackages(sources[1] ?? '');
+  const packages = ownProgram ? ['.'] : importedPackages(source);
   const ldflags = ['-s', '-w', ...versionPackages.flatMap((path) => versionFlags(path, version))].join(' ');
   const hash = createHash('sha256')
-    .update(JSON.stringify([goMod, ...sources, ldflags, renamed]))
+    .update(JSON.stringify([goMod, ...sums, source, ldflags, renamed]))
     .digest('hex');
   return {
     name,
@@ -59,7 +65,7 @@ export async function readModule(name: ModuleName): Promise<GoModule> {
     version,
     goVersion,
     packages,
-    binaries: name === 'pause' ? ['pause'] : packages.map(binaryName),
+    binaries: ownProgram ? [name] : packages.map(binaryName),
     ldflags,
     key: `${name}-${version}-${hash.slice(0, 12)}`,
   };
