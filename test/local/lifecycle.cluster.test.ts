@@ -162,6 +162,7 @@ describe('a private cluster', () => {
 
   it('comes back with its objects after everything was killed at once and its control groups are gone, as in a reboot', async () => {
     await withClient(name, async (client) => client.create(namespaces, { metadata: { name: 'kept' } }));
+    await clusterUp({ name, with: ['storage'] });
     const pids = processesOf(name);
     expect(pids.length).toBeGreaterThan(8);
     await killAll(pids);
@@ -172,7 +173,7 @@ describe('a private cluster', () => {
     expect(await clusterUp({ name })).toMatchObject({ started: true });
     const kept = await withClient(name, async (client) => client.get(namespaces, 'kept'));
     expect(kept.metadata.name).toBe('kept');
-    await hasReadyNode(name);
+    expect(await hasReadyNode(name)).toMatchObject({ parts: [{ name: 'storage', state: 'ready' }] });
   });
 
   it('starts once when two want it up at the same time', async () => {

@@ -7,6 +7,7 @@ export {
   clusterStatus,
   type ClusterStatus,
   type NodeStatus,
+  type PartStatus,
 } from './cluster/status.ts';
 export type { ProcessState } from './cluster/state.ts';
 export { clusterUp, type UpOptions, type UpProgress, type UpResult } from './cluster/up.ts';
@@ -18,6 +19,8 @@ export { inspectOciArchive, type ImageContents } from './images/inspect.ts';
 export { sharedLibraries } from './images/libraries.ts';
 export { writeOciArchive, type ImageArchive, type ImageConfig, type ImageOptions } from './images/oci.ts';
 export { parseImageName, type ImageName } from './images/name.ts';
+export type { PartName } from './parts/part.ts';
+export { parsePartNames } from './parts/parts.ts';
 export { pauseImage } from './images/pause.ts';
 export { toolsImage } from './images/tools.ts';
 export { unpackOciArchive } from './images/unpack.ts';

@@ -1,6 +1,6 @@
 /** `podloom cluster …`: a private, real Kubernetes on this machine. What it does is in the package `local`. */
 import { spawn } from 'node:child_process';
-import type { ClusterStatus } from '@podloom/local';
+import type { ClusterStatus, PartStatus } from '@podloom/local';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { formatAge, formatTable, type OutputFormat, outputOption } from '../print.ts';
 import { progressOn } from '../progress.ts';
@@ -27,17 +27,21 @@ function up(): Command {
     .description('start it; what is missing is built once; a running cluster is left as it is')
     .addOption(nameOption())
     .option('--nodes <count>', 'number of nodes (default: 2, or as many as it has)', parseCount)
-    .action(async ({ name, nodes }: { name: string; nodes?: number }) => {
+    .option('--with <parts>', 'what labs need, also for a running cluster: storage', parseList)
+    .action(async ({ name, nodes, with: parts = [] }: { name: string; nodes?: number; with?: string[] }) => {
       const startedAt = performance.now();
       const progress = progressOn(process.stderr);
-      const cluster = await (
-        await local()
-      )
-        .clusterUp({ name, ...(nodes !== undefined && { nodes }), progress: progress.tell })
-        .finally(progress.end);
+      const { clusterUp, parsePartNames } = await local();
+      const cluster = await clusterUp({
+        name,
+        ...(nodes !== undefined && { nodes }),
+        with: parsePartNames(parts),
+        progress: progress.tell,
+      }).finally(progress.end);
       const took = ((performance.now() - startedAt) / 1000).toFixed(1);
       const ready = `${cluster.nodes.length} nodes Ready: ${cluster.nodes.join(', ')}`;
       console.log(cluster.started ? `${ready}, in ${took} s` : `${ready}; it was running already`);
+      if (cluster.parts.length > 0) console.log(`With ${cluster.parts.join(', ')}; see: podloom cluster status`);
       console.log(`export KUBECONFIG=${cluster.kubeconfig}`);
     });
 }
@@ -128,13 +132,23 @@ export function describeCluster(cluster: ClusterStatus, now: number): string {
     `Kubeconfig  ${cluster.kubeconfig}`,
     `Ranges      pods ${cluster.addresses.podRange}, services ${cluster.addresses.serviceRange}`,
   ].join('\n');
-  return [head, nodes, ...(cluster.processes.length > 0 ? [processes] : [])].join('\n\n');
+  const parts = cluster.parts.map(describePart);
+  return [head, nodes, ...(cluster.processes.length > 0 ? [processes] : []), ...parts].join('\n\n');
+}
+
+function describePart({ name, state, reason, facts }: PartStatus): string {
+  const lines = Object.entries(facts).map(([fact, value]) => `  ${fact.padEnd(14)}${value}`);
+  return [`${name}: ${state}${reason ? `, tried again: ${reason}` : ''}`, ...lines].join('\n');
 }
 
 function describePhase({ name, phase, step, linked }: ClusterStatus): string {
   if (phase === 'stopped') return `stopped; start it with: podloom cluster up --name ${name}`;
   if (phase === 'starting') return `starting: ${step}`;
   return linked ? phase : `${phase}, but this machine's link pl-${name} into it is gone`;
+}
+
+function parseList(text: string): string[] {
+  return text.split(',').filter((item) => item !== '');
 }
 
 function parseCount(text: string): number {

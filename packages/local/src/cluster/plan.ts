@@ -4,6 +4,7 @@
  */
 import { join } from 'node:path';
 import { InvalidInput } from '@podloom/api';
+import type { PartName } from '../parts/part.ts';
 
 /** What is written down. */
 export interface ClusterSpec {
@@ -13,6 +14,8 @@ export interface ClusterSpec {
   nodes: number;
   /** Its data need not outlive the machine's power: etcd does not wait for the disk. */
   throwAway?: boolean;
+  /** What was added to it, in the order in which that was asked for. */
+  parts?: readonly PartName[];
 }
 
 export interface NodePlan {

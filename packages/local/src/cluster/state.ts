@@ -11,6 +11,7 @@ import { createConnection, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { Unavailable } from '@podloom/api';
+import type { PartState } from '../parts/part.ts';
 
 export interface ProcessState {
   /** As `kube-apiserver` or `n1/kubelet`. */
@@ -32,17 +33,24 @@ export interface SupervisorState {
   /** Processes that hold namespaces: `control` and one for each node. */
   holders: Record<string, number>;
   processes: ProcessState[];
+  /** Absent where the supervisor is of a version that knows of none. */
+  parts?: PartState[];
 }
 
 const socketIn = (dir: string): string => join(dir, 'supervisor.sock');
 
 /** Answers from now on, until the server is closed or this process ends. There is one supervisor at a time: what is found in its place is a dead one's. */
-export async function serveState(dir: string, state: Readonly<SupervisorState>): Promise<Server> {
+export async function serveState(
+  dir: string,
+  state: Readonly<SupervisorState>,
+  asked?: () => Promise<void>,
+): Promise<Server> {
   const path = socketIn(dir);
   await rm(path, { force: true });
   const server = createServer((socket) => {
     socket.on('error', () => socket.destroy());
     socket.end(`${JSON.stringify(state)}\n`);
+    void asked?.();
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);

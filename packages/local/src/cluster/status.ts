@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { InvalidInput, PodloomError, Unavailable } from '@podloom/api';
 import { createClient, loadConfig, nodes as nodeResource } from '@podloom/kube';
 import { nodePaths } from '../config/node.ts';
+import type { PartName, PartState } from '../parts/part.ts';
+import { parts } from '../parts/parts.ts';
 import { isLinked } from './link.ts';
 import { type ClusterPlan, defaultName, parseClusterName } from './plan.ts';
 import { type ProcessState, readState, type SupervisorState } from './state.ts';
@@ -42,6 +44,16 @@ export interface ClusterStatus {
   };
   nodes: NodeStatus[];
   processes: ProcessState[];
+  parts: PartStatus[];
+}
+
+export interface PartStatus {
+  name: PartName;
+  state: PartState['state'] | 'stopped';
+  /** Why it failed. */
+  reason: string | undefined;
+  /** What people and programs need to use it: addresses, names, files. */
+  facts: Readonly<Record<string, string>>;
 }
 
 export async function clusterStatus({ name = defaultName }: { name?: string } = {}): Promise<ClusterStatus> {
@@ -77,6 +89,11 @@ export async function clusterStatus({ name = defaultName }: { name?: string } = 
       };
     }),
     processes: state?.processes ?? [],
+    parts: (plan.parts ?? []).map((part) => {
+      const seen = state?.parts?.find((one) => one.name === part);
+      const facts = parts[part].facts(plan);
+      return { name: part, state: seen?.state ?? (state ? 'starting' : 'stopped'), reason: seen?.reason, facts };
+    }),
   };
 }
 

@@ -11,6 +11,8 @@ import { Conflict, Unavailable } from '@podloom/api';
 import { binaries, type BuildProgress, cacheDir } from '../binaries/build.ts';
 import { pauseImageName } from '../config/node.ts';
 import { pauseImage } from '../images/pause.ts';
+import type { PartName } from '../parts/part.ts';
+import { modulesOf, partCertificates, parts } from '../parts/parts.ts';
 import { ensurePki } from '../pki/files.ts';
 import { withLock } from '../process/lock.ts';
 import { widePath } from '../process/path.ts';
@@ -37,6 +39,8 @@ export interface UpOptions {
   nodes?: number;
   /** For a new cluster: see `ClusterSpec`. Tests and benchmarks have those, which are gone before anybody misses their data. */
   throwAway?: boolean;
+  /** Parts that it is to have besides those that it has; also for a cluster that runs. */
+  with?: readonly PartName[];
   progress?: (event: UpProgress) => void;
   /** Stops the waiting, not the cluster: `clusterDown` does that. */
   signal?: AbortSignal;
@@ -50,6 +54,8 @@ export interface UpResult {
   started: boolean;
   /** As it was made, whatever was asked for now. */
   throwAway: boolean;
+  /** All that it has. */
+  parts: readonly PartName[];
 }
 
 export async function clusterUp(options: UpOptions = {}): Promise<UpResult> {
@@ -57,8 +63,11 @@ export async function clusterUp(options: UpOptions = {}): Promise<UpResult> {
   const name = parseClusterName(options.name ?? defaultName);
   if (options.nodes !== undefined) parseNodeCount(options.nodes);
   checkMachine();
-  const built = await binaries({ modules: clusterModules, ...(progress && { progress }), ...(signal && { signal }) });
+  const wanted = await wantedParts(name, options.with ?? []);
+  const work = { ...(progress && { progress }), ...(signal && { signal }) };
+  const built = await binaries({ modules: [...clusterModules, ...modulesOf(wanted)], ...work });
   const pause = await pauseArchive(built.path('pause'));
+  for (const part of wanted) await parts[part].prepare({ built, ...work });
 
   const { plan, started, supervisorPid } = await withLock(
     `cluster ${name}`,
@@ -66,6 +75,7 @@ export async function clusterUp(options: UpOptions = {}): Promise<UpResult> {
       const plan = await ensurePlan(name, options);
       await ensurePki(plan.pki, pkiRequest(plan));
       const state = await readState(plan.dir);
+      if (state && !state.parts && plan.parts) throw olderSupervisor(plan);
       if (state) return { plan, started: false, supervisorPid: state.pid };
       await endProcesses(plan);
       await ensureCgroups(
@@ -78,17 +88,32 @@ export async function clusterUp(options: UpOptions = {}): Promise<UpResult> {
   );
 
   await waitUntilReady(plan, supervisorPid, progress, signal);
+  await waitForParts(plan, supervisorPid, progress, signal);
   return {
     name,
     kubeconfig: join(plan.pki, 'admin.kubeconfig'),
     nodes: plan.members.map((node) => node.name),
     started,
     throwAway: plan.throwAway ?? false,
+    parts: plan.parts ?? [],
   };
 }
 
+/** Those that it has come back, too, and what they need may have gone from the cache. */
+async function wantedParts(name: string, more: readonly PartName[]): Promise<PartName[]> {
+  return [...new Set([...((await readPlan(name))?.parts ?? []), ...more])];
+}
+
+function olderSupervisor({ name }: ClusterPlan): Conflict {
+  const way = `podloom cluster down --name ${name}, then up again`;
+  return new Conflict('CLUSTER_OLDER', `Cluster ${name} was started by an older version that knows no parts: ${way}`);
+}
+
 /** Chosen under one lock for all clusters, so that two that start together do not choose the same range. */
-async function ensurePlan(name: string, { nodes, throwAway = false }: UpOptions): Promise<ClusterPlan> {
+async function ensurePlan(
+  name: string,
+  { nodes, throwAway = false, with: more = [] }: UpOptions,
+): Promise<ClusterPlan> {
   const existing = await readPlan(name);
   if (existing) {
     if (nodes !== undefined && nodes !== existing.nodes) {
@@ -97,12 +122,24 @@ async function ensurePlan(name: string, { nodes, throwAway = false }: UpOptions)
         `Cluster ${name} has ${existing.nodes} nodes; take it down first to make it one of ${nodes}`,
       );
     }
-    return existing;
+    const missing = more.filter((part) => !existing.parts?.includes(part));
+    return missing.length > 0 ? addParts(existing, missing) : existing;
   }
   return withLock('cluster ranges', async () => {
     const others = await readAllPlans();
     const taken = [...(await observeRanges()), ...others.map((plan) => plan.range)];
-    return writeSpec({ name, network: chooseNetwork(taken), nodes: nodes ?? defaultNodes, throwAway });
+    const spec = { name, network: chooseNetwork(taken), nodes: nodes ?? defaultNodes, throwAway };
+    return writeSpec({ ...spec, ...(more.length > 0 && { parts: more }) });
+  });
+}
+
+async function addParts({ name, network, nodes, throwAway, parts: before = [] }: ClusterPlan, more: PartName[]) {
+  return writeSpec({
+    name,
+    network,
+    nodes,
+    ...(throwAway !== undefined && { throwAway }),
+    parts: [...before, ...more],
   });
 }
 
@@ -120,6 +157,7 @@ function pkiRequest(plan: ClusterPlan) {
       'kubernetes.default.svc.cluster.local',
     ],
     nodes: plan.members,
+    others: partCertificates(plan),
   };
 }
 
@@ -187,6 +225,39 @@ async function waitUntilReady(
     },
     { what: `A ready cluster ${plan.name}`, timeoutMs: 300_000, signal },
   );
+}
+
+async function waitForParts(
+  plan: ClusterPlan,
+  pid: number,
+  progress?: (event: UpProgress) => void,
+  signal?: AbortSignal,
+): Promise<void> {
+  for (const name of plan.parts ?? []) {
+    let staleAttempts: number | undefined;
+    let told = false;
+    await waitFor(
+      async () => {
+        const state = await readState(plan.dir);
+        if (state?.pid !== pid) throw await failure(plan);
+        const part = state.parts?.find((one) => one.name === name);
+        if (part?.state === 'ready') return true;
+        if (!told) progress?.({ kind: 'step', text: `Starting ${name}` });
+        told = true;
+        // A failure from before counts for nothing: what was wrong may have been put right, and it is tried again.
+        staleAttempts ??= part?.state === 'failed' ? part.attempts : 0;
+        if (part?.state === 'failed' && part.attempts > staleAttempts) throw new PartFailed(name, part.reason);
+        return false;
+      },
+      { what: `The start of ${name}`, timeoutMs: 300_000, everyMs: 100, signal },
+    );
+  }
+}
+
+class PartFailed extends Unavailable {
+  constructor(name: string, reason = 'for an unknown reason') {
+    super('PART', `The cluster runs, but ${name} does not: ${reason}`);
+  }
 }
 
 async function failure(plan: ClusterPlan): Promise<Unavailable> {

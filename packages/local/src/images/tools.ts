@@ -28,13 +28,22 @@ const programs: Record<string, { package: string; name?: string }> = {
   tcpdump: { package: 'tcpdump' },
 };
 
+const debianFolders = ['/usr/bin', '/usr/sbin', '/bin', '/sbin'];
+
+/** A static busybox, for images that need no more than a shell. */
+export function busyboxProgram(): string {
+  const file = debianFolders.map((folder) => join(folder, 'busybox')).find(existsSync);
+  if (!file) throw missingTools(['busybox-static']);
+  return file;
+}
+
 export async function toolsImage(options: {
   readonly out: string;
   readonly name: string;
   /** Folders with the programs, for tests. */
   readonly searchPath?: readonly string[];
 }): Promise<ImageArchive & { readonly built: boolean }> {
-  const { out, name, searchPath = ['/usr/bin', '/usr/sbin', '/bin', '/sbin'] } = options;
+  const { out, name, searchPath = debianFolders } = options;
   return ensureOciArchive({
     out,
     name,
@@ -56,13 +65,7 @@ function toolsEntries(searchPath: readonly string[]): ImageEntry[] {
     if (file) found.set(program, file);
     else missing.add(debian);
   }
-  if (missing.size > 0) {
-    const packages = [...missing].join(' ');
-    throw new Unavailable(
-      'TOOLS_MISSING',
-      `The tools image is made of Debian packages that are not here: apt-get install ${packages}`,
-    );
-  }
+  if (missing.size > 0) throw missingTools([...missing]);
   const busybox = execFileSync(found.get('busybox')!, ['--list'], { encoding: 'utf8' });
   const applets = busybox.split('\n').filter((applet) => /^[\w.[-]+$/.test(applet) && !found.has(applet));
   return [
@@ -73,4 +76,9 @@ function toolsEntries(searchPath: readonly string[]): ImageEntry[] {
     ...applets.map((applet) => ({ path: `usr/bin/${applet}`, link: 'busybox' })),
     ...sharedLibraries(...found.values()),
   ];
+}
+
+function missingTools(packages: readonly string[]): Unavailable {
+  const install = `apt-get install ${packages.join(' ')}`;
+  return new Unavailable('TOOLS_MISSING', `The image is made of Debian packages that are not here: ${install}`);
 }

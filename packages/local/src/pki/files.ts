@@ -1,7 +1,7 @@
 /** Which certificates a cluster has, and where they are kept. Made once: a cluster that comes back keeps its identity. */
-import { access, mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { access, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { LeafRequest } from './x509.ts';
+import type { Authority, LeafRequest } from './x509.ts';
 
 export interface PkiRequest {
   /** Names and addresses under which the API server is called. */
@@ -9,11 +9,25 @@ export interface PkiRequest {
   /** Where clients find the API server. */
   server: string;
   nodes: readonly { name: string; address: string }[];
+  /** Further servers and clients of a cluster, by the name of their files. */
+  others?: Readonly<Record<string, LeafRequest>>;
 }
 
-/** Writes all keys, certificates and kubeconfigs to `dir` unless it is there. Complete or absent, never half. */
+/** Writes all keys, certificates and kubeconfigs to `dir` unless they are there. What an older version did not have is added. */
 export async function ensurePki(dir: string, request: PkiRequest): Promise<void> {
-  if (await isThere(dir)) return;
+  if (!(await isThere(dir))) await createPki(dir, request);
+  const wanted = Object.keys(leaves(request));
+  const missing = await Promise.all(wanted.map(async (name) => !(await isThere(join(dir, `${name}.kubeconfig`)))));
+  if (!missing.includes(true)) return;
+  const { openAuthority } = await import('./x509.ts');
+  const [certificate, key] = await Promise.all(['ca.crt', 'ca.key'].map((name) => readFile(join(dir, name), 'utf8')));
+  const authority = await openAuthority({ certificate: certificate ?? '', key: key ?? '' });
+  const names = wanted.filter((_, index) => missing[index]);
+  await writeLeaves(dir, authority, request, names);
+}
+
+/** Complete or absent, never half. */
+async function createPki(dir: string, request: PkiRequest): Promise<void> {
   // Loaded here and not above: the supervisor and most commands never make a certificate.
   const { createAuthority, createSigningKey } = await import('./x509.ts');
   const unfinished = `${dir}.unfinished`;
@@ -27,17 +41,26 @@ export async function ensurePki(dir: string, request: PkiRequest): Promise<void>
   const signing = await createSigningKey();
   await write('service-account.pub', signing.publicKey);
   await write('service-account.key', signing.key);
-
-  for (const [name, leaf] of Object.entries(leaves(request))) {
-    const pair = await authority.issue(leaf);
-    await write(`${name}.crt`, pair.certificate);
-    await write(`${name}.key`, pair.key);
-    await write(`${name}.kubeconfig`, renderKubeconfig(request.server, authority.pair.certificate, pair));
-  }
+  await writeLeaves(unfinished, authority, request, Object.keys(leaves(request)));
   await rename(unfinished, dir);
 }
 
-function leaves({ apiServerNames, nodes }: PkiRequest): Record<string, LeafRequest> {
+/** The kubeconfig of each comes last, and says that the rest is there. */
+async function writeLeaves(dir: string, authority: Authority, request: PkiRequest, names: readonly string[]) {
+  const all = leaves(request);
+  for (const name of names) {
+    const pair = await authority.issue(all[name] ?? leaf(name));
+    const kubeconfig = renderKubeconfig(request.server, authority.pair.certificate, pair);
+    const files = { crt: pair.certificate, key: pair.key, kubeconfig };
+    for (const [ending, text] of Object.entries(files)) {
+      const path = join(dir, `${name}.${ending}`);
+      await writeFile(`${path}.new`, text, { mode: 0o600 });
+      await rename(`${path}.new`, path);
+    }
+  }
+}
+
+function leaves({ apiServerNames, nodes, others = {} }: PkiRequest): Record<string, LeafRequest> {
   return {
     etcd: leaf('etcd', undefined, ['127.0.0.1', 'localhost']),
     apiserver: leaf('kube-apiserver', undefined, apiServerNames),
@@ -51,6 +74,7 @@ function leaves({ apiServerNames, nodes }: PkiRequest): Record<string, LeafReque
     ...Object.fromEntries(
       nodes.map(({ name, address }) => [name, leaf(`system:node:${name}`, 'system:nodes', [address, name])]),
     ),
+    ...others,
   };
 }
 

@@ -40,7 +40,17 @@ export async function createAuthority(commonName: string): Promise<Authority> {
       await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
     ],
   });
+  return authorityOf(certificate, keys.privateKey);
+}
 
+/** The authority that was made before, for certificates that a cluster lacks. */
+export async function openAuthority(pair: KeyPair): Promise<Authority> {
+  const der = x509.PemConverter.decodeFirst(pair.key);
+  const key = await crypto.subtle.importKey('pkcs8', der, algorithm, true, ['sign']);
+  return authorityOf(new x509.X509Certificate(pair.certificate), key);
+}
+
+async function authorityOf(certificate: x509.X509Certificate, signingKey: CryptoKey): Promise<Authority> {
   async function issue({ commonName: cn, organization, names = [] }: LeafRequest): Promise<KeyPair> {
     const own = await crypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
     const usages = [x509.ExtendedKeyUsage.clientAuth, ...(names.length > 0 ? [x509.ExtendedKeyUsage.serverAuth] : [])];
@@ -49,12 +59,12 @@ export async function createAuthority(commonName: string): Promise<Authority> {
       subject: `CN=${cn}${organization ? `,O=${organization}` : ''}`,
       issuer: certificate.subject,
       publicKey: own.publicKey,
-      signingKey: keys.privateKey,
+      signingKey,
       signingAlgorithm: algorithm,
       extensions: [
         new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
         new x509.ExtendedKeyUsageExtension(usages),
-        await x509.AuthorityKeyIdentifierExtension.create(keys.publicKey),
+        await x509.AuthorityKeyIdentifierExtension.create(certificate.publicKey),
         ...(names.length > 0
           ? [
               new x509.SubjectAlternativeNameExtension(
@@ -67,7 +77,7 @@ export async function createAuthority(commonName: string): Promise<Authority> {
     return { certificate: leaf.toString('pem'), key: await privatePem(own.privateKey) };
   }
 
-  return { pair: { certificate: certificate.toString('pem'), key: await privatePem(keys.privateKey) }, issue };
+  return { pair: { certificate: certificate.toString('pem'), key: await privatePem(signingKey) }, issue };
 }
 
 /** The keys with which the API server signs and checks service accounts' tokens. */

@@ -5,24 +5,15 @@ import { type Client, createClient, loadConfig, nodes as nodeResource } from '@p
 import type { Binaries } from '../binaries/build.ts';
 import { isLinked } from '../cluster/link.ts';
 import type { ClusterPlan, NodePlan } from '../cluster/plan.ts';
-import type { ProcessState } from '../cluster/state.ts';
+import type { SupervisorState } from '../cluster/state.ts';
 import { apiServerArgs, controllerManagerArgs, etcdArgs, schedulerArgs } from '../config/control-plane.ts';
 import { dnsReadyPort, kubeletArgs, kubeletSysctls, nodePaths } from '../config/node.ts';
 import { run } from '../process/run.ts';
 import { waitFor } from '../process/wait.ts';
 import { writeFiles } from './files.ts';
-import {
-  buildFileSystem,
-  buildNetwork,
-  enterNetwork,
-  enterNode,
-  type Holder,
-  networkOnly,
-  startHolder,
-  wholeNode,
-} from './namespaces.ts';
+import { Launcher } from './launcher.ts';
+import { buildFileSystem, buildNetwork, enterNode, networkOnly, startHolder, wholeNode } from './namespaces.ts';
 import { applyObjects } from './objects.ts';
-import { Part } from './part.ts';
 
 export interface StartOptions {
   plan: ClusterPlan;
@@ -32,29 +23,21 @@ export interface StartOptions {
   /** Told what is done next. */
   step: (text: string) => void;
   /** Told when holders or processes changed. */
-  changed: (holders: Record<string, number>, processes: ProcessState[]) => void;
+  changed: (change: Partial<Pick<SupervisorState, 'holders' | 'processes'>>) => void;
 }
 
 const patience = { timeoutMs: 120_000 };
 
-/** Returns when all nodes are ready, with a promise that resolves when a namespace is lost and all must start anew. */
-export async function startCluster(options: StartOptions): Promise<{ lost: Promise<string> }> {
+export interface RunningCluster {
+  /** Resolves when a namespace is lost and all must start anew. */
+  lost: Promise<string>;
+  launcher: Launcher;
+}
+
+/** Returns when all nodes are ready. */
+export async function startCluster(options: StartOptions): Promise<RunningCluster> {
   const { plan, built, signal, step, changed } = options;
   const startedAt = Date.now();
-  const parts: Part[] = [];
-  const holders: Record<string, number> = {};
-  const report = () =>
-    changed(
-      holders,
-      parts.map((part) => part.state),
-    );
-  const env = {
-    PATH: `${built.searchPath}:${process.env['PATH'] ?? ''}`,
-    HOME: '/root',
-    LANG: 'C.UTF-8',
-    // Memory for time: with Go's default, collecting garbage is a quarter of what the API server does.
-    GOGC: '400',
-  };
 
   step('Making namespaces and links');
   await writeFiles(plan, built);
@@ -63,24 +46,22 @@ export async function startCluster(options: StartOptions): Promise<{ lost: Promi
     startHolder('control', networkOnly, pause),
     ...plan.members.map(async (node) => startHolder(node.name, wholeNode, pause)),
   ]);
-  const byName = new Map(nodeHolders.map((holder) => [holder.name, holder]));
-  for (const holder of [control, ...nodeHolders]) holders[holder.name] = holder.pid;
-  report();
+  const nodes = new Map(nodeHolders.map((holder) => [holder.name, holder]));
+  const holders = Object.fromEntries([control, ...nodeHolders].map(({ name, pid }) => [name, pid]));
+  changed({ holders, processes: [] });
+  const launcher = new Launcher({
+    plan,
+    built,
+    control,
+    nodes,
+    signal,
+    changed: (processes) => changed({ processes }),
+  });
   await Promise.all([
-    buildNetwork(plan, control, byName),
-    ...plan.members.map(async (node) => buildFileSystem(plan, node, pidOf(byName, node))),
+    buildNetwork(plan, control, nodes),
+    ...plan.members.map(async (node) => buildFileSystem(plan, node, launcher.pidOf(node))),
   ]);
-
-  const launch = (name: string, enter: readonly string[], command: readonly string[]) => {
-    const log = join(plan.logs, `${name.replace('/', '-')}.log`);
-    const part = new Part({ name, command: ['nsenter', ...enter, ...command], env, log, changed: report, signal });
-    parts.push(part);
-    void part.keepRunning();
-  };
-  const inControl = (name: string, args: readonly string[]) =>
-    launch(name, enterNetwork(control.pid), [built.path(name), ...args]);
-  const onNode = (node: NodePlan, name: string, command: readonly string[]) =>
-    launch(`${node.name}/${name}`, enterNode(pidOf(byName, node)), command);
+  const inControl = (name: string, args: readonly string[]) => launcher.inControl(name, [built.path(name), ...args]);
 
   step('Starting etcd, the API server and containerd');
   const { pki } = plan;
@@ -90,7 +71,7 @@ export async function startCluster(options: StartOptions): Promise<{ lost: Promi
   inControl('etcd', etcdArgs(etcd));
   inControl('kube-apiserver', apiServerArgs(api));
   for (const node of plan.members) {
-    onNode(node, 'containerd', [built.path('containerd'), '--config', join(node.dir, 'containerd.toml')]);
+    launcher.onNode(node, 'containerd', [built.path('containerd'), '--config', join(node.dir, 'containerd.toml')]);
   }
   const client = createClient(await loadConfig({ path: join(pki, 'admin.kubeconfig') }));
   try {
@@ -100,7 +81,7 @@ export async function startCluster(options: StartOptions): Promise<{ lost: Promi
         ...patience,
         signal,
       }),
-      ...plan.members.map(async (node) => loadImage(built, pidOf(byName, node), options.pauseArchive, signal)),
+      ...plan.members.map(async (node) => loadImage(built, launcher.pidOf(node), options.pauseArchive, signal)),
     ]);
 
     step('Starting controllers, kubelets and proxies');
@@ -109,8 +90,8 @@ export async function startCluster(options: StartOptions): Promise<{ lost: Promi
     inControl('kube-scheduler', schedulerArgs(pki));
     for (const node of plan.members) {
       const kubelet = [built.path('kubelet'), ...kubeletArgs(plan, node)];
-      onNode(node, 'kubelet', [...withOwnSysctls(node), ...kubelet]);
-      onNode(node, 'kube-proxy', [built.path('kube-proxy'), `--config=${join(node.dir, 'proxy.json')}`]);
+      launcher.onNode(node, 'kubelet', ['unshare', ...withOwnSysctls(node), ...kubelet]);
+      launcher.onNode(node, 'kube-proxy', [built.path('kube-proxy'), `--config=${join(node.dir, 'proxy.json')}`]);
     }
     await waitFor(async () => answers(plan, async () => applyObjects(client, plan)), {
       what: 'The objects for DNS',
@@ -133,15 +114,12 @@ export async function startCluster(options: StartOptions): Promise<{ lost: Promi
   } finally {
     await client.close();
   }
-  return { lost: Promise.race([control, ...nodeHolders].map(async (holder) => holder.ended.then(() => holder.name))) };
-}
-
-function pidOf(holders: ReadonlyMap<string, Holder>, node: NodePlan): number {
-  return holders.get(node.name)?.pid ?? 0;
+  const ended = [control, ...nodeHolders].map(async (holder) => holder.ended.then(() => holder.name));
+  return { lost: Promise.race(ended), launcher };
 }
 
 /**
- * Runs what follows with files in place of the machine's own settings that a kubelet changes. In a mount namespace below the node's
+ * Arguments of unshare that run what follows with files in place of the machine's own settings that a kubelet changes. In a mount namespace below the node's
  * that shares all other mounts: the volumes that a kubelet mounts must reach the containers.
  */
 function withOwnSysctls(node: NodePlan): string[] {
@@ -153,7 +131,7 @@ for file in ${Object.keys(kubeletSysctls).join(' ')}; do
   if [ -e "/proc/sys/$file" ]; then mount --bind "$dir/$file" "/proc/sys/$file"; fi
 done
 exec "$@"`;
-  return ['unshare', '--mount', '--propagation', 'unchanged', 'sh', '-c', script, 'sh', join(node.dir, 'sysctl')];
+  return ['--mount', '--propagation', 'unchanged', 'sh', '-c', script, 'sh', join(node.dir, 'sysctl')];
 }
 
 async function isReady(client: Client): Promise<boolean> {
@@ -197,7 +175,7 @@ async function soon(look: () => Promise<unknown>): Promise<boolean> {
 }
 
 /** Gives an image to one node's containerd, as soon as that answers. */
-async function loadImage(built: Binaries, pid: number, archive: string, signal: AbortSignal): Promise<void> {
+export async function loadImage(built: Binaries, pid: number, archive: string, signal: AbortSignal): Promise<void> {
   const ctr = [built.path('ctr'), '--address', nodePaths.containerdSocket, '--namespace', 'k8s.io'];
   const enter = enterNode(pid);
   await waitFor(async () => soon(async () => run('nsenter', [...enter, ...ctr, 'version'])), {

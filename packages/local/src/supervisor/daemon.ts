@@ -4,7 +4,7 @@ import { closeSync, openSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ProcessState } from '../cluster/state.ts';
 
-export interface PartOptions {
+export interface DaemonOptions {
   name: string;
   command: readonly [string, ...string[]];
   env: Record<string, string>;
@@ -19,11 +19,11 @@ const longestPauseMs = 10_000;
 /** A process that lived this long is taken to be well: the next pause is the shortest again. */
 const wellAfterMs = 20_000;
 
-export class Part {
+export class Daemon {
   readonly state: ProcessState;
-  readonly #options: PartOptions;
+  readonly #options: DaemonOptions;
 
-  constructor(options: PartOptions) {
+  constructor(options: DaemonOptions) {
     this.#options = options;
     this.state = { name: options.name, state: 'restarting', pid: null, restarts: 0, since: new Date().toISOString() };
   }

@@ -9,6 +9,7 @@ import { clusterModules } from '../cluster/requirements.ts';
 import { serveState, type SupervisorState } from '../cluster/state.ts';
 import { readPlan } from '../cluster/store.ts';
 import { startCluster } from './cluster.ts';
+import { PartKeeper } from './keeper.ts';
 
 const [name = '', pauseArchive = ''] = process.argv.slice(2);
 const plan = await readPlan(name);
@@ -21,9 +22,19 @@ const state: SupervisorState = {
   step: 'Starting',
   holders: {},
   processes: [],
+  parts: [],
 };
 
-await serveState(plan.dir, state);
+/** Who asks may have written down that a part is wanted: this is how a running cluster gets it. */
+let keeper: PartKeeper | undefined;
+const lookAgain = async (): Promise<void> =>
+  keeper
+    ?.look()
+    .catch((error: unknown) =>
+      console.error(`${new Date().toISOString()} Could not see which parts are wanted`, error),
+    );
+
+await serveState(plan.dir, state, lookAgain);
 const know = (change: Partial<SupervisorState>): void => void Object.assign(state, change);
 
 const retryAfterMs = 5_000;
@@ -31,16 +42,18 @@ const retryAfterMs = 5_000;
 for (let attempt = 1; ; attempt++) {
   const stop = new AbortController();
   try {
-    know({ phase: 'starting' });
-    const { lost } = await startCluster({
+    know({ phase: 'starting', parts: [] });
+    const { lost, launcher } = await startCluster({
       plan,
       built,
       pauseArchive,
       signal: stop.signal,
       step: (step) => know({ step }),
-      changed: (holders, processes) => know({ holders, processes }),
+      changed: know,
     });
     know({ phase: 'ready', step: 'Running' });
+    keeper = new PartKeeper({ plan, launcher, signal: stop.signal, changed: (parts) => know({ parts }) });
+    await lookAgain();
     const holder = await lost;
     console.error(`${new Date().toISOString()} The namespaces of ${holder} are lost, starting anew`);
   } catch (error) {
@@ -52,6 +65,7 @@ for (let attempt = 1; ; attempt++) {
     }
     await delay(retryAfterMs);
   }
+  keeper = undefined;
   stop.abort();
   await endProcesses(plan);
 }

@@ -1,0 +1,167 @@
+/**
+ * Storage: a StorageClass whose volumes are folders that all nodes share, so that they can be mounted on many nodes at once (RWX). The
+ * provisioner is local-path-provisioner, as a process beside the control plane; it makes and removes folders by pods.
+ */
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import {
+  clusterRoleBindings,
+  clusterRoles,
+  type Client,
+  namespaces,
+  roleBindings,
+  roles,
+  serviceAccounts,
+  storageClasses,
+} from '@podloom/kube';
+import { cacheDir } from '../binaries/build.ts';
+import type { ClusterPlan } from '../cluster/plan.ts';
+import { ensureOciArchive } from '../images/ensure.ts';
+import { busyboxProgram } from '../images/tools.ts';
+import { withLock } from '../process/lock.ts';
+import type { Part } from './part.ts';
+
+const className = 'podloom-shared';
+const provisioner = 'rancher.io/local-path';
+const namespace = 'podloom-storage';
+const account = 'local-path-helper';
+const user = 'podloom:storage';
+const image = 'podloom.local/storage-helper:v1';
+const fieldManager = 'podloom-cluster';
+
+const folderOf = (plan: ClusterPlan): string => join(plan.dir, 'storage');
+const archive = (): string => join(cacheDir(), 'images', 'storage-helper.tar');
+
+export const storage: Part = {
+  modules: ['storage'],
+  certificates: () => ({ storage: { commonName: user } }),
+  facts: (plan) => ({ storageClass: className, provisioner, folder: folderOf(plan) }),
+
+  async prepare() {
+    const out = archive();
+    await mkdir(join(cacheDir(), 'images'), { recursive: true });
+    await withLock(out, async () => ensureOciArchive({ out, name: image, layers: [helperEntries()], config: {} }));
+  },
+
+  async start({ plan, built, client, launcher, loadImage }) {
+    const own = join(plan.dir, 'storage-provisioner');
+    await mkdir(folderOf(plan), { recursive: true, mode: 0o755 });
+    await mkdir(own, { recursive: true, mode: 0o700 });
+    await writeFile(join(own, 'config.json'), JSON.stringify(provisionerConfig(plan)));
+    await writeFile(join(own, 'helper-pod.json'), JSON.stringify(helperPod));
+    await loadImage(archive());
+    await applyObjects(client);
+    launcher.inControl('local-path-provisioner', [
+      built.path('local-path-provisioner'),
+      'start',
+      '--kubeconfig',
+      join(plan.pki, 'storage.kubeconfig'),
+      '--config',
+      join(own, 'config.json'),
+      '--helper-pod-file',
+      join(own, 'helper-pod.json'),
+      '--helper-image',
+      image,
+      '--namespace',
+      namespace,
+      '--service-account-name',
+      account,
+    ]);
+  },
+};
+
+function provisionerConfig(plan: ClusterPlan) {
+  return {
+    sharedFileSystemPath: folderOf(plan),
+    setupCommand: '/bin/setup',
+    teardownCommand: '/bin/teardown',
+    // For a pod that makes one folder, on a machine that may do much else.
+    cmdTimeoutSeconds: 300,
+  };
+}
+
+/** A shell, and the two commands: the provisioner says by `-p` for which folder. */
+function helperEntries() {
+  return [
+    { path: 'bin/busybox', file: busyboxProgram(), mode: 0o755 },
+    ...['sh', 'mkdir', 'rm'].map((path) => ({ path: `bin/${path}`, link: 'busybox' })),
+    { path: 'bin/setup', text: script('mkdir -m 0777 -p'), mode: 0o755 },
+    { path: 'bin/teardown', text: script('rm -rf'), mode: 0o755 },
+  ];
+}
+
+function script(command: string): string {
+  return `#!/bin/sh\nset -eu\n[ "$1" = -p ] && ${command} "$2"\n`;
+}
+
+/** Root in the container with nothing but the right to remove what pods of any user left in a volume. */
+const helperPod = {
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'storage' },
+  spec: {
+    automountServiceAccountToken: false,
+    terminationGracePeriodSeconds: 0,
+    containers: [
+      {
+        name: 'helper-pod',
+        image,
+        imagePullPolicy: 'Never',
+        securityContext: {
+          runAsUser: 0,
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          capabilities: { drop: ['ALL'], add: ['DAC_OVERRIDE', 'FOWNER'] },
+          seccompProfile: { type: 'RuntimeDefault' },
+        },
+      },
+    ],
+  },
+};
+
+async function applyObjects(client: Client): Promise<void> {
+  const options = { fieldManager, force: true };
+  const name = 'podloom:storage';
+  const subjects = [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: user }];
+  const look = ['get', 'list', 'watch'];
+  await client.apply(namespaces, { metadata: { name: namespace } }, options);
+  await client.apply(serviceAccounts, { metadata: { name: account, namespace } }, options);
+  await client.apply(
+    roles,
+    {
+      metadata: { name, namespace },
+      rules: [{ apiGroups: [''], resources: ['pods'], verbs: ['get', 'create', 'delete'] }],
+    },
+    options,
+  );
+  const role = { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name };
+  await client.apply(roleBindings, { metadata: { name, namespace }, roleRef: role, subjects }, options);
+  await client.apply(
+    clusterRoles,
+    {
+      metadata: { name },
+      rules: [
+        { apiGroups: [''], resources: ['nodes', 'persistentvolumeclaims'], verbs: look },
+        { apiGroups: [''], resources: ['persistentvolumes'], verbs: [...look, 'create', 'patch', 'update', 'delete'] },
+        { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
+        { apiGroups: ['storage.k8s.io'], resources: ['storageclasses'], verbs: look },
+      ],
+    },
+    options,
+  );
+  const clusterRole = { ...role, kind: 'ClusterRole' };
+  await client.apply(clusterRoleBindings, { metadata: { name }, roleRef: clusterRole, subjects }, options);
+  await client.apply(
+    storageClasses,
+    {
+      metadata: { name: className, annotations: { 'storageclass.kubernetes.io/is-default-class': 'true' } },
+      provisioner,
+      reclaimPolicy: 'Delete',
+      // All nodes have the folder: there is no reason to wait for a pod.
+      volumeBindingMode: 'Immediate',
+      // A folder has no size, so it can hold what a larger claim asks for.
+      allowVolumeExpansion: true,
+    },
+    options,
+  );
+}

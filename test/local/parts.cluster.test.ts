@@ -1,0 +1,139 @@
+/**
+ * The parts of a private cluster, each added to one that runs, each used as labs use it. One cluster for all of them: it is the tier's own,
+ * so what is added here is there for other tests, too.
+ */
+import { readdir } from 'node:fs/promises';
+import { clusterStatus, clusterUp, type PartName, type PartStatus } from '@podloom/local';
+import {
+  type Client,
+  createClient,
+  loadConfig,
+  namespaces,
+  persistentVolumeClaims,
+  pods,
+  type Pod,
+} from '@podloom/kube';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { eventually } from '../setup/eventually.ts';
+import { isAlive } from './machine.ts';
+
+const name = inject('clusterName');
+const image = inject('toolsImage');
+const namespace = `parts-${process.pid}`;
+let client: Client;
+
+async function partOf(part: PartName): Promise<PartStatus> {
+  const found = (await clusterStatus({ name })).parts.find((one) => one.name === part);
+  if (!found) throw new Error(`Cluster ${name} has no ${part}`);
+  return found;
+}
+
+/** Kills the process of a part, and returns when another runs in its place. */
+async function killed(process_: string): Promise<void> {
+  const find = async () => (await clusterStatus({ name })).processes.find((one) => one.name === process_);
+  const pid = (await find())?.pid;
+  if (!pid) throw new Error(`There is no process ${process_}`);
+  process.kill(pid, 'SIGKILL');
+  await eventually(async () => {
+    expect(isAlive(pid)).toBe(false);
+    expect(await find()).toMatchObject({ state: 'running', restarts: expect.any(Number), lastExit: 'SIGKILL' });
+  });
+}
+
+async function runningPod(pod: string): Promise<Pod> {
+  return eventually(async () => {
+    const found = await client.get(pods, pod, { namespace });
+    expect(found.status?.containerStatuses?.[0]?.state).toHaveProperty('running');
+    return found;
+  });
+}
+
+const inPod = async (pod: string, script: string): Promise<string> => {
+  const { stdout, stderr, exitCode } = await client.exec(pod, { namespace, command: ['sh', '-c', script] });
+  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+  return stdout.trim();
+};
+
+/** Makes a claim, and returns the name of the folder that it got. */
+async function bound(claimName: string): Promise<string> {
+  await client.create(
+    persistentVolumeClaims,
+    {
+      metadata: { name: claimName },
+      spec: { accessModes: ['ReadWriteMany'], resources: { requests: { storage: '1Gi' } } },
+    },
+    { namespace },
+  );
+  return eventually(async () => {
+    const { spec, status } = await client.get(persistentVolumeClaims, claimName, { namespace });
+    expect(status?.phase).toBe('Bound');
+    return `${spec?.volumeName}_${namespace}_${claimName}`;
+  });
+}
+
+const volumes = async (): Promise<string[]> => readdir((await partOf('storage')).facts['folder'] ?? '');
+
+describe.skipIf(name === '')('a private cluster', () => {
+  beforeAll(async () => {
+    client = createClient(await loadConfig({ path: inject('kubeconfig') }));
+    await client.create(namespaces, { metadata: { name: namespace } });
+  });
+
+  afterAll(async () => {
+    await client.delete(namespaces, namespace);
+    await client.close();
+  });
+
+  describe('with storage', () => {
+    it('gets it while it runs, and stays as it was', async () => {
+      const { supervisorPid } = await clusterStatus({ name });
+      const said: string[] = [];
+      const progress = (event: { kind: string; text?: string }) => said.push(event.text ?? '');
+      expect(await clusterUp({ name, with: ['storage'], progress })).toMatchObject({ started: false });
+      expect(said).toContain('Starting storage');
+      expect(await partOf('storage')).toMatchObject({ state: 'ready', facts: { storageClass: 'podloom-shared' } });
+      expect((await clusterStatus({ name })).supervisorPid).toBe(supervisorPid);
+    });
+
+    it('lets pods without privileges on both nodes write and read one volume, and removes it with its claim', async () => {
+      const folder = await bound('shared');
+      for (const node of ['n1', 'n2']) await client.create(pods, podWithVolume(node), { namespace });
+      await Promise.all(['n1', 'n2'].map(runningPod));
+      await inPod('n1', 'umask 077; mkdir /data/own; echo from n1 > /data/own/a; echo from n1 > /data/b');
+      expect(await inPod('n2', 'cat /data/own/a; echo and n2 >> /data/b; id -u')).toBe('from n1\n1010');
+      expect(await inPod('n1', 'cat /data/b')).toBe('from n1\nand n2');
+
+      expect(await volumes()).toContain(folder);
+      for (const node of ['n1', 'n2']) await client.delete(pods, node, { namespace });
+      await client.delete(persistentVolumeClaims, 'shared', { namespace });
+      await eventually(async () => expect(await volumes()).not.toContain(folder));
+    });
+
+    it('goes on when its provisioner was killed', async () => {
+      await killed('local-path-provisioner');
+      const folder = await bound('after');
+      expect(await volumes()).toContain(folder);
+    });
+  });
+});
+
+function podWithVolume(node: string) {
+  return {
+    metadata: { name: node },
+    spec: {
+      nodeName: node,
+      terminationGracePeriodSeconds: 0,
+      securityContext: { runAsUser: 1010, runAsGroup: 1010 },
+      volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'shared' } }],
+      containers: [
+        {
+          name: 'main',
+          image,
+          imagePullPolicy: 'Never',
+          securityContext: { allowPrivilegeEscalation: false, runAsNonRoot: true, capabilities: { drop: ['ALL'] } },
+          volumeMounts: [{ name: 'data', mountPath: '/data' }],
+        },
+      ],
+    },
+  };
+}
