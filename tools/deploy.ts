@@ -54,7 +54,7 @@ export async function installChart({
   // CRDs may be there already, from an earlier installation or by hand.
   const options = ['--namespace', chartNamespace, '--take-ownership', '--reset-then-reuse-values', ...files, ...sets];
   try {
-    await reviveRelease(helm);
+    await keepRelease(helm);
     await helm('upgrade', '--install', release, chartFolder, ...options);
     // Not with Helm's --wait, which is content when three of four agents are ready.
     const there = [`--namespace=${chartNamespace}`, `--selector=${ours}`];
@@ -77,13 +77,10 @@ function parseImage(image: string): { repository: string; tag: string } {
   return { repository, tag };
 }
 
-/**
- * Helm upgrades nothing that it began to uninstall, nor what it was killed over while it installed, upgraded or went back. Going back to the
- * revision that it is makes it one that runs.
- */
-async function reviveRelease(helm: Tool): Promise<void> {
+/** Helm upgrades nothing that it began to uninstall, also where withdrawing failed and nothing was uninstalled. Going back to the same revision undoes that. */
+async function keepRelease(helm: Tool): Promise<void> {
   const found = await releaseOf(helm);
-  if (found && /^(uninstalling|pending-)/.test(found.info.status)) {
+  if (found?.info.status === 'uninstalling') {
     await helm('rollback', release, String(found.version), '--namespace', chartNamespace);
   }
 }

@@ -2,7 +2,6 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { gunzipSync, gzipSync } from 'node:zlib';
 import type { DaemonSet } from '@podloom/kube';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { installChart, privateValues, removeChart } from '../../tools/deploy.ts';
@@ -106,31 +105,6 @@ describe('make deploy', () => {
     expect(await installed.get('deployment/podloom-network-operator', '-n', namespace)).toMatchObject({
       spec: { replicas: 2 },
     });
-  });
-});
-
-/** The record in which Helm keeps the newest revision, as a Helm leaves it that is killed while it works. */
-async function leave(status: string): Promise<void> {
-  const { version } = await helmJson('status', 'podloom');
-  const record = await installed.get<HelmRecord>(
-    `secret/sh.helm.release.v1.podloom.v${String(version)}`,
-    '-n',
-    namespace,
-  );
-  const packed = Buffer.from(Buffer.from(record.data.release, 'base64').toString(), 'base64');
-  const release = JSON.parse(gunzipSync(packed).toString()) as { info: { status: string } };
-  release.info.status = status;
-  record.metadata.labels.status = status;
-  record.data.release = Buffer.from(gzipSync(JSON.stringify(release)).toString('base64')).toString('base64');
-  await installed.kube(['replace', '-f', '-'], manifest(record));
-}
-
-describe('make deploy after one that was killed', () => {
-  it.each(['pending-install', 'pending-upgrade', 'pending-rollback'])('carries on from %s', async (status) => {
-    await leave(status);
-    expect(await helmJson('status', 'podloom')).toMatchObject({ info: { status } });
-    await deploy();
-    expect(await helmJson('status', 'podloom')).toMatchObject({ info: { status: 'deployed' } });
   });
 });
 
@@ -262,11 +236,6 @@ const keepsServices = [
     spec: { policyName: 'keeps-services', validationActions: ['Deny'] },
   },
 ];
-
-interface HelmRecord {
-  readonly metadata: { readonly labels: { status: string } };
-  readonly data: { release: string };
-}
 
 interface Crd {
   readonly metadata: { readonly uid: string; readonly generation: number };
