@@ -11,6 +11,37 @@ export { bridgeFinalizer, bridgeKind } from './kinds/bridge.ts';
 export type { Bridge, BridgeSpec, BridgeStatus } from './kinds/bridge.ts';
 export { ipPoolKind } from './kinds/ippool.ts';
 export type { IPAllocation, IPPool, IPPoolSpec, IPPoolSpecInput, IPPoolStatus } from './kinds/ippool.ts';
+export { environmentTypes } from './kinds/labs/environment.ts';
+export { imageListKind } from './kinds/labs/imagelist.ts';
+export type { ImageList, ImageListSpec, ImageListStatus } from './kinds/labs/imagelist.ts';
+export { environmentPhases, instanceKind, templateRefKey, tenantRefKey } from './kinds/labs/instance.ts';
+export type {
+  EnvironmentPhase,
+  ExposedPort,
+  Instance,
+  InstanceEnvironmentStatus,
+  InstanceSpec,
+  InstanceSpecInput,
+  InstanceStatus,
+} from './kinds/labs/instance.ts';
+export { instanceSnapshotKind } from './kinds/labs/instancesnapshot.ts';
+export type { InstanceSnapshot, InstanceSnapshotSpec, InstanceSnapshotStatus } from './kinds/labs/instancesnapshot.ts';
+export { sharedVolumeKind, sharedVolumePhases } from './kinds/labs/sharedvolume.ts';
+export type {
+  SharedVolume,
+  SharedVolumePhase,
+  SharedVolumeSpec,
+  SharedVolumeStatus,
+} from './kinds/labs/sharedvolume.ts';
+export { templateKind, workspaceRefKey } from './kinds/labs/template.ts';
+export type {
+  Environment,
+  EnvironmentType,
+  Template,
+  TemplateSpec,
+  TemplateSpecInput,
+  TemplateStatus,
+} from './kinds/labs/template.ts';
 export { tenantKind, tenantRoles } from './kinds/labs/tenant.ts';
 export type {
   Enrolment,

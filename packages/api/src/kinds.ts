@@ -3,6 +3,11 @@ import type { Kind } from './kind.ts';
 import { additionalNetworkKind } from './kinds/additionalnetwork.ts';
 import { bridgeKind } from './kinds/bridge.ts';
 import { ipPoolKind } from './kinds/ippool.ts';
+import { imageListKind } from './kinds/labs/imagelist.ts';
+import { instanceKind } from './kinds/labs/instance.ts';
+import { instanceSnapshotKind } from './kinds/labs/instancesnapshot.ts';
+import { sharedVolumeKind } from './kinds/labs/sharedvolume.ts';
+import { templateKind } from './kinds/labs/template.ts';
 import { tenantKind } from './kinds/labs/tenant.ts';
 import { workspaceKind } from './kinds/labs/workspace.ts';
 import { networkKind } from './kinds/network.ts';
@@ -28,7 +33,15 @@ export const networkKinds: readonly Kind[] = [
 ];
 
 /** Installed where any part of `labs` is enabled. */
-export const labsKinds: readonly Kind[] = [workspaceKind, tenantKind];
+export const labsKinds: readonly Kind[] = [
+  workspaceKind,
+  tenantKind,
+  templateKind,
+  instanceKind,
+  instanceSnapshotKind,
+  sharedVolumeKind,
+  imageListKind,
+];
 
 export const kinds: readonly Kind[] = [...networkKinds, ...labsKinds];
 

@@ -1,13 +1,47 @@
 /** The fields that several kinds of the labs share: references, what was created, quotas. The names are CrownLabs' own. */
 import * as z from 'zod';
 import type { PrinterColumn } from '../../kind.ts';
-import { conditions, observedGeneration, text } from '../../schema/fields.ts';
+import { conditions, objectName, observedGeneration, text } from '../../schema/fields.ts';
 import { quantity, quantityAboveZero } from '../../schema/quantity.ts';
 import { ruled } from '../../schema/rule.ts';
 
 export const labsGroup = 'crownlabs.polito.it';
 
 export const displayName = (description: string) => text(256, description);
+
+/** Names another object. What a namespace is without being said is for the field to tell. */
+export const genericRef = (description: string) =>
+  z
+    .object({
+      name: objectName('Name of the object.'),
+      namespace: text(63, 'Namespace of the object.')
+        .regex(/^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$/)
+        .optional(),
+    })
+    .describe(description);
+
+export const dnsLabel = (description: string) => text(63, description).regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/);
+
+export const webAddress = (description: string) =>
+  ruled(z.string().max(2048), {
+    cel: `self == '' || self.matches('^https?://[^ \\t\\r\\n/]+[^ \\t\\r\\n]*$')`,
+    holds: (value) => value === '' || /^https?:\/\/[^ \t\r\n/]+[^ \t\r\n]*$/.test(value),
+    message: 'must be an address that begins with http:// or https://',
+  }).describe(description);
+
+export const folder = (description: string) =>
+  ruled(z.string().max(1024), {
+    cel: String.raw`self.matches(r'^/[^:\p{Cc}]*$') && !self.matches('(^|/)[.][.](/|$)')`,
+    holds: (value) => /^\/[^:\p{Cc}]*$/u.test(value) && !/(^|\/)\.\.(\/|$)/.test(value),
+    message: 'must be a path from the root, such as /media/data, without ".."',
+  }).describe(description);
+
+/** Absent and empty are not the same: a Template without it lets nobody choose a node, one that has an empty one lets the Instance choose. */
+export const nodeSelector = (description: string) =>
+  z
+    .record(z.string(), text(63, 'Value of the label.').regex(/^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$/))
+    .meta({ maxProperties: 32 })
+    .describe(description);
 
 export const nameCreated = (description: string) =>
   z
