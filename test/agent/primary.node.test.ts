@@ -199,7 +199,7 @@ describe('what cannot be done', () => {
     const sysctls = { 'net.ipv6.conf.stable_secret': '2001:db8::1' };
     await world.declare(name, {
       interfaces: [podInterface(2)],
-      primary: { interfaceName: 'eth0', sysctls, sources: [] },
+      primary: { interfaceName: 'eth0', sysctls, grantedSysctls: Object.keys(sysctls), sources: [] },
     });
     const network = await world.settled(name, false);
     expect(readyOf(network)).toMatchObject({ reason: 'SettingMissing' });

@@ -152,6 +152,7 @@ const ours: readonly Case[] = [
   ],
   ['an AdditionalNetwork without addresses', additionalNetwork({})],
   ['a grant of devices and VLANs', networkGrant({ devices: ['eth1'], vlanIds: ['100', '200-299', '4094'] })],
+  ['a grant of settings', networkGrant({ primarySysctls: ['net.ipv4.conf.proxy_arp', 'net.ipv6.conf.accept_ra'] })],
   ['a grant to all namespaces', networkGrant({ namespaces: { selector: {} }, cidrs: ['10.0.0.0/8', 'fd00::/8'] })],
   ['a pool', ipPool({ gateway: '10.1.0.1', exclude: ['10.1.1.0/30'] })],
   ['a pool of IPv6', ipPool({ cidr: 'fd00::/64', range: { first: 'fd00::', last: 'fd00::ff' } })],

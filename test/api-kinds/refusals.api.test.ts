@@ -429,7 +429,19 @@ const otherKinds: readonly Case[] = [
     'spec',
     'exactly one of namePrefix and name',
   ],
-  ['a grant of nothing', networkGrant({}), 'spec', 'at least one of devices, bridges, vlanIds and cidrs'],
+  ['a grant of nothing', networkGrant({}), 'spec', 'at least one of devices, vlanIds, cidrs and primarySysctls'],
+  [
+    'a grant of a setting of the node',
+    networkGrant({ primarySysctls: ['net.ipv4.ip_forward'] }),
+    'spec.primarySysctls[0]',
+    'must be settings of the interface itself',
+  ],
+  [
+    'a grant of a setting of all interfaces',
+    networkGrant({ primarySysctls: ['net.ipv4.conf.all.forwarding'] }),
+    'spec.primarySysctls[0]',
+    'must be settings of the interface itself',
+  ],
   [
     'a grant to nobody',
     networkGrant({ namespaces: {}, devices: ['eth1'] }),

@@ -98,3 +98,4 @@ export { isQuantity, quantityInNanos } from './schema/quantity.ts';
 export type { Quantity } from './schema/quantity.ts';
 export { isLinkName, parseLinkName } from './schema/link-name.ts';
 export type { LinkName } from './schema/link-name.ts';
+export { sysctlsToGrant } from './schema/sysctls.ts';

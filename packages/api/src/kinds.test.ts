@@ -26,6 +26,8 @@ const fitting: Readonly<Record<string, readonly string[]>> = {
   macAddress: ['02:00:00:00:00:01'],
   config: ['{"type":"bridge"}'],
   vlanIds: ['7', '100-200'],
+  grantedSysctls: ['net.ipv4.conf.proxy_arp'],
+  primarySysctls: ['net.ipv4.conf.proxy_arp'],
   lastTransitionTime: ['2026-01-01T00:00:00Z'],
   releasedAt: ['2026-01-01T00:00:00Z'],
   email: ['mary@example.com'],

@@ -3,14 +3,22 @@ import type { PodNetworkSpec } from '@podloom/api';
 import { type DesiredPod, linkGroup } from '@podloom/network';
 import { describe, expect, it } from 'vitest';
 import { podSpec } from '../testing/specs.ts';
-import { type World, makeWorld, plan } from '../testing/world.ts';
+import { type World, makeWorld, plan, tool } from '../testing/world.ts';
 import { type Outcome, applySteps } from './run.ts';
 
 type Primary = NonNullable<PodNetworkSpec['primary']>;
 type Wish = Partial<Omit<Primary, 'sources'>>;
 
+/** All settings are granted where a test does not say which. */
+const primaryOf = (wish: Wish): Primary => ({
+  interfaceName: 'eth0',
+  ...(wish.sysctls ? { grantedSysctls: Object.keys(wish.sysctls) } : {}),
+  ...wish,
+  sources: [],
+});
+
 const asked = (world: World, wish: Wish | undefined) => ({
-  spec: podSpec('uid-a', [], wish ? { primary: { interfaceName: 'eth0', ...wish, sources: [] } } : {}),
+  spec: podSpec('uid-a', [], wish ? { primary: primaryOf(wish) } : {}),
   pod: world.pods[0]!,
   pid: 11,
 });
@@ -28,6 +36,40 @@ function change(
 }
 
 const mtuOf = (world: World, link = 'eth0'): number | undefined => world.pods[0]!.link.get(link).mtu;
+
+/** The MAC that the node has for an address after it has asked everybody on the bridge of the cluster's CNI plugin. */
+function askFor(world: World, address: string): string | undefined {
+  expect(() => tool(world.node, 'ping', '-c', '1', '-W', '4', address)).toThrow('Command failed');
+  const entries = JSON.parse(tool(world.node, 'ip', '-json', 'neigh', 'show', 'to', address, 'dev', 'cni0')) as {
+    lladdr?: string;
+  }[];
+  return entries[0]?.lladdr;
+}
+
+describe('a pod on a bridge that asks for proxy ARP and forwarding', () => {
+  it('does not answer for its neighbours, unless a NetworkGrant allows it', () => {
+    using world = makeWorld();
+    const pod = world.pods[0]!;
+    const neighbour = '10.244.0.77';
+    // Any tenant can have this: a link of the pod's own, and a route over it.
+    pod.link.add({ kind: 'bridge', name: 'net1' });
+    pod.link.set('net1', { up: true });
+    pod.route.add({ dst: `${neighbour}/32`, link: 'net1' });
+    pod.sysctl.set('ipv4/neigh/eth0/proxy_delay', '0');
+
+    const sysctls = { 'net.ipv4.conf.forwarding': '1', 'net.ipv4.conf.proxy_arp': '1' };
+    change(world, { sysctls, grantedSysctls: [] });
+    expect(askFor(world, neighbour)).toBeUndefined();
+    tool(world.node, 'ip', 'neigh', 'flush', 'all');
+
+    const { record } = change(world, { sysctls });
+    expect(askFor(world, neighbour)).toBe(pod.link.get('eth0').address);
+    tool(world.node, 'ip', 'neigh', 'flush', 'all');
+
+    change(world, { sysctls, grantedSysctls: [] }, record);
+    expect(askFor(world, neighbour)).toBeUndefined();
+  });
+});
 
 describe('the primary link', () => {
   it('is as it was when one of its changes fails', () => {

@@ -11,6 +11,7 @@ import {
   observedGeneration,
 } from '../schema/fields.ts';
 import { ruled } from '../schema/rule.ts';
+import { sysctlName } from '../schema/sysctls.ts';
 
 const vlanRange = /^[1-9][0-9]{0,3}(-[1-9][0-9]{0,3})?$/;
 
@@ -43,12 +44,6 @@ const spec = ruled(
       .max(128)
       .describe('Devices of the nodes that may be the parent of a VLAN, macvlan or ipvlan.')
       .optional(),
-    bridges: z
-      .array(deviceName('Name of a bridge.'))
-      .min(1)
-      .max(128)
-      .describe('Bridges of the nodes, or of other namespaces, that links may be put on. Not read yet.')
-      .optional(),
     vlanIds: z
       .array(vlanIds)
       .min(1)
@@ -61,12 +56,20 @@ const spec = ruled(
       .max(128)
       .describe('Public ranges that gateways may be in.')
       .optional(),
+    primarySysctls: z
+      .array(sysctlName('Name of a setting, the interface left out: net.ipv4.conf.proxy_arp.'))
+      .min(1)
+      .max(128)
+      .describe(
+        'Settings that a PrimaryNetwork may have beyond those that everybody may. Some let a pod answer and forward for its neighbours (proxy_arp, proxy_ndp, forwarding), others bring it addresses and routes that the cluster does not know of (accept_ra, autoconf).',
+      )
+      .optional(),
   }),
   {
-    cel: 'has(self.devices) || has(self.bridges) || has(self.vlanIds) || has(self.cidrs)',
-    holds: ({ devices, bridges, vlanIds, cidrs }) =>
-      [devices, bridges, vlanIds, cidrs].some((list) => list !== undefined),
-    message: 'at least one of devices, bridges, vlanIds and cidrs must be set',
+    cel: 'has(self.devices) || has(self.vlanIds) || has(self.cidrs) || has(self.primarySysctls)',
+    holds: ({ devices, vlanIds, cidrs, primarySysctls }) =>
+      [devices, vlanIds, cidrs, primarySysctls].some((list) => list !== undefined),
+    message: 'at least one of devices, vlanIds, cidrs and primarySysctls must be set',
     reason: 'FieldValueRequired',
   },
 ).describe('What is granted, and to whom.');
@@ -83,16 +86,16 @@ export const networkGrantKind = defineKind({
   singular: 'networkgrant',
   scope: 'Cluster',
   description:
-    'Lets namespaces use devices of the nodes, and public addresses as gateways; shared bridges and VLAN ids are not offered yet. Without a grant a namespace can use only bridges of its own. For administrators.',
+    'Lets namespaces use devices of the nodes, public addresses as gateways, and more settings of the primary link; VLAN ids are not offered yet. Without a grant a namespace can use only bridges of its own. For administrators.',
   spec,
   status,
   specRequired: true,
   printerColumns: [
     { name: 'Namespaces', type: 'string', jsonPath: '.spec.namespaces.names', description: 'Namespaces by name' },
     { name: 'Devices', type: 'string', jsonPath: '.spec.devices', description: 'Devices granted' },
-    { name: 'Bridges', type: 'string', jsonPath: '.spec.bridges', description: 'Bridges granted' },
     { name: 'VLANs', type: 'string', jsonPath: '.spec.vlanIds', description: 'VLAN ids granted' },
     { name: 'CIDRs', type: 'string', jsonPath: '.spec.cidrs', description: 'Ranges granted' },
+    { name: 'Sysctls', type: 'string', jsonPath: '.spec.primarySysctls', description: 'Settings granted' },
     ageColumn,
   ],
 });

@@ -13,16 +13,15 @@ import {
   linkType,
   listMap,
   macAddress,
-  mostSysctls,
   mtu,
   observedGeneration,
   readyColumn,
   route,
-  sysctls,
   text,
   time,
 } from '../schema/fields.ts';
 import { onlyTheServerKnows, ruled } from '../schema/rule.ts';
+import { mostSysctls, sysctlName, sysctls } from '../schema/sysctls.ts';
 
 /** How much of each a PodNetwork has room for: who composes one must know. */
 export const podNetworkRoom = {
@@ -99,6 +98,11 @@ const primary = z
     mtuBytes: mtu('MTU of the primary link in bytes.').optional(),
     txQueueLength: z.int().min(0).max(1_000_000).describe('Packets in the transmit queue.').optional(),
     sysctls: sysctls('Settings of the primary link, by name without the interface.').optional(),
+    grantedSysctls: z
+      .array(sysctlName('Name of a setting.'))
+      .max(mostSysctls)
+      .describe('Those of the settings that a NetworkGrant allows; the agent refuses all others that need one.')
+      .optional(),
     routes: routes('Routes in the pod over the primary link, besides those of the CNI plugin.').optional(),
     sources: z
       .array(source('An object that asked for a change.'))

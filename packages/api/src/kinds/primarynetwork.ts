@@ -11,10 +11,11 @@ import {
   readyColumn,
   routes,
   selectedPods,
-  sysctls,
-  sysctlValue,
 } from '../schema/fields.ts';
 import { ruled } from '../schema/rule.ts';
+import { plainSysctls, sysctls, sysctlValue } from '../schema/sysctls.ts';
+
+const plain = Object.entries(plainSysctls).map(([name, why]) => `${name} (${why})`);
 
 const spec = ruled(
   z.object({
@@ -23,7 +24,7 @@ const spec = ruled(
     mtuBytes: mtu('MTU in bytes.').optional(),
     txQueueLength: z.int().min(0).max(1_000_000).describe('Packets in the transmit queue.').optional(),
     sysctls: sysctls(
-      'Settings of the link, the interface left out of their name: net.ipv4.conf.rp_filter, net.ipv6.conf.accept_ra.',
+      `Settings of the link, the interface left out of their name. Everybody may have ${plain.join(', ')}. Every other setting of the link needs a NetworkGrant that names it, because it can make the pod answer or forward for its neighbours, or concern the node; without one nothing of this object is done, and its reason is NotGranted.`,
       sysctlValue,
     ).optional(),
     routes: routes("Routes over the primary link, besides the CNI plugin's own.").optional(),

@@ -212,26 +212,6 @@ export const routes = (description: string) =>
     message: 'two routes to one destination need different metrics',
   }).describe(description);
 
-export const mostSysctls = 32;
-
-/** Only names that one interface owns: a tenant must not reach the sysctls of the node or of other links. */
-export const sysctls = (
-  description: string,
-  value = text(64, 'Value, as it would be written to the file below /proc/sys.'),
-) =>
-  ruled(z.record(z.string(), value).meta({ maxProperties: mostSysctls }), {
-    cel: `self.all(name, name.matches('^net[.]ipv[46][.](conf|neigh)[.][a-z0-9_]{1,64}$'))`,
-    holds: (value) => Object.keys(value).every((name) => /^net\.ipv[46]\.(conf|neigh)\.[a-z0-9_]{1,64}$/.test(name)),
-    message:
-      'must be settings of the interface itself, the interface left out of the name: net.ipv4.conf.rp_filter, net.ipv6.neigh.base_reachable_time_ms',
-  }).describe(description);
-
-/** What those settings are: numbers, in any base that the kernel reads, and addresses. */
-export const sysctlValue = text(
-  64,
-  'Value, as it would be written to the file below /proc/sys: a number or an address.',
-).regex(/^-?[0-9a-fA-FxX:.]+$/);
-
 export const conditions = listMap(
   z
     .object({

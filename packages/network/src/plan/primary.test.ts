@@ -21,6 +21,9 @@ const both = seen(
 const sources = [{ apiVersion: 'podnetwork.opdev.io/v1alpha1', kind: 'PrimaryNetwork', name: 'p' }];
 const asked = { interfaceName: 'eth0', mtuBytes: 1400, sysctls: { [rpFilter]: '2' }, sources };
 
+/** As the operator writes settings that a NetworkGrant allows. */
+const granted = (sysctls: Record<string, string>) => ({ sysctls, grantedSysctls: Object.keys(sysctls) });
+
 const set = (name: string, mtuBytes: number) => expect.objectContaining({ link: name, set: { mtuBytes } }) as unknown;
 const eth0 = ({ pod }: Observed): number | undefined => pod?.links.find(({ name }) => name === 'eth0')?.mtuBytes;
 
@@ -114,12 +117,38 @@ describe('the primary link', () => {
 
   it.each([
     ['PrimaryLinkMissing', { ...asked, interfaceName: 'ens3' }],
-    ['SettingMissing', { ...asked, sysctls: { 'net.ipv4.conf.nonsense': '1' } }],
+    ['SettingMissing', { ...asked, ...granted({ 'net.ipv4.conf.nonsense': '1' }) }],
+    ['NotGranted', { ...asked, sysctls: { 'net.ipv4.conf.nonsense': '1' } }],
+    ['NotGranted', { ...asked, sysctls: { [rpFilter]: '2', 'net.ipv4.conf.proxy_arp': '1' } }],
   ])('says %s and is left alone', (reason, primary) => {
     expect(planPod(desire([], world, { primary }), world)).toMatchObject({
       steps: [],
       primary: { state: 'Failed', reason },
     });
+  });
+
+  it('gets back what it had when it is asked for a setting that is not granted, also besides others', () => {
+    const sysctls = ['arp_ignore', 'proxy_arp'].map((name) => ({
+      link: 'eth0',
+      name: `net.ipv4.conf.${name}`,
+      value: '0',
+    }));
+    let world = seen({}, { sysctls });
+    const before = world;
+    const wanted = { ...asked, sysctls: { 'net.ipv4.conf.arp_ignore': '1', 'net.ipv4.conf.proxy_arp': '1' } };
+    const allowed = { ...wanted, grantedSysctls: ['net.ipv4.conf.proxy_arp'] };
+    const primaryRecord = planPod(desire([], world, { primary: allowed }), world).primary?.record;
+    world = simulate(planPod(desire([], world, { primary: allowed, primaryRecord }), world).steps, world);
+    expect(world.pod?.sysctls.map(({ value }) => value)).toEqual(['1', '1']);
+
+    const denied = planPod(desire([], world, { primary: wanted, primaryRecord }), world);
+    expect(denied.primary).toMatchObject({ state: 'Failed', reason: 'NotGranted', record: primaryRecord });
+    expect(denied.primary?.message).toContain('net.ipv4.conf.proxy_arp only by a NetworkGrant');
+    expect(denied.primary?.message).not.toContain('arp_ignore');
+    const after = simulate(denied.steps, world);
+    expect(after.pod).toEqual(before.pod);
+    const again = planPod(desire([], after, { primary: wanted, primaryRecord }), after);
+    expect(again).toMatchObject({ steps: [], recordFirst: false, primary: { state: 'Failed', reason: 'NotGranted' } });
   });
 
   it('tells which sysctls to read', () => {
@@ -236,7 +265,7 @@ describe('IPv6 of the primary link', () => {
 
   it.each([
     [{ ...wish, mtuBytes: 1279 }, /MTU under 1280 .* eth0, which has fd00::2\/64; ask for 1280 or more/],
-    [{ ...wish, mtuBytes: 1400, sysctls: { [disable]: '1' } }, /disable_ipv6 .* eth0, which has fd00::2\/64/],
+    [{ ...wish, mtuBytes: 1400, ...granted({ [disable]: '1' }) }, /disable_ipv6 .* eth0, which has fd00::2\/64/],
   ])('is not taken away with the addresses that the CNI plugin gave: %j', (primary, message) => {
     const there = having('fd00::2/64');
     const plan = planPod(desire([], there, { primary }), there);
@@ -249,7 +278,7 @@ describe('IPv6 of the primary link', () => {
 
   it.each([
     { ...wish, mtuBytes: 1280 },
-    { ...wish, mtuBytes: 1400, sysctls: { [disable]: '0' } },
+    { ...wish, mtuBytes: 1400, ...granted({ [disable]: '0' }) },
   ])('stays with %j', (primary) => {
     const there = having('fd00::2/64');
     expect(planPod(desire([], there, { primary }), there)).toMatchObject({ recordFirst: true });

@@ -2,7 +2,7 @@
  * The pod's primary link, which the cluster's CNI plugin made and keeps. We change only what was asked for, and only after what was
  * there has been written down: a change whose original value a crash could lose is a change that cannot be taken back.
  */
-import type { PodNetworkSpec, PrimaryLinkRecord, PrimaryLinkState } from '@podloom/api';
+import { type PodNetworkSpec, type PrimaryLinkRecord, type PrimaryLinkState, sysctlsToGrant } from '@podloom/api';
 import type { PrimaryPlan } from './desired.ts';
 import { type Leaving, nothingLeaves } from './leaving.ts';
 import { isOurs } from './mark.ts';
@@ -38,8 +38,26 @@ export const recordedLink = (record: PrimaryLinkRecord | undefined): string => r
 export const recordIn = (primary: PrimaryLinkRecord | undefined): PrimaryLinkRecord | undefined =>
   primary?.interfaceName === undefined && primary?.before === undefined ? undefined : primary;
 
+/**
+ * Composing lets no setting pass that needs a NetworkGrant and has none. The node has the last word all the same: an older operator knew of no grants.
+ * Then nothing of what is asked for is done, and what was done before is taken back.
+ */
+export function planPrimary(wish: PrimaryWish): PrimaryResult | undefined {
+  const { sysctls, grantedSysctls = [] } = wish.wanted ?? {};
+  const denied = sysctlsToGrant(sysctls).filter((name) => !grantedSysctls.includes(name));
+  if (denied.length === 0) return planWanted(wish);
+  const restored = planWanted({ ...wish, wanted: undefined });
+  const message = `The primary link can have ${denied.join(', ')} only by a NetworkGrant; ask an administrator, or take it out`;
+  return {
+    leaving: restored?.leaving ?? nothingLeaves,
+    steps: restored?.steps ?? [],
+    recordFirst: false,
+    plan: { record: restored?.plan.record, state: 'Failed', reason: 'NotGranted', message },
+  };
+}
+
 /** One link at a time: where another one is wanted than the recorded one, that one first gets back what it had. */
-export function planPrimary({ wanted, record: known, pod }: PrimaryWish): PrimaryResult | undefined {
+function planWanted({ wanted, record: known, pod }: PrimaryWish): PrimaryResult | undefined {
   const record = recordIn(known);
   const old = recordedLink(record);
   const kept = record && recordOf(old, record.before);
