@@ -62,6 +62,8 @@ export type {
 } from './generic/wireguard.ts';
 export type { Sysctl } from './sysctl.ts';
 export type { Tuntap, TuntapSettings } from './tuntap.ts';
+export type { Capture, CaptureSettings } from './packet/capture.ts';
+export type { RingStats } from './packet/ring.ts';
 export { monitor } from './monitor/monitor.ts';
 export type { Monitor, MonitorEvent, MonitorOptions } from './monitor/monitor.ts';
 export type { BridgePort, Change, Topic } from './monitor/events.ts';

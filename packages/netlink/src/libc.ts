@@ -73,6 +73,32 @@ const ioctlPointerC = c.func('ioctl', 'int', ['int', 'uintptr_t', 'void *']) as 
 ) => Int;
 const ioctlNumberC = c.func('ioctl', 'int', ['int', 'uintptr_t', 'uintptr_t']) as (f: Int, r: Int, arg: Int) => Int;
 
+const bindC = c.func('int bind(int fd, void *addr, uint32_t len)') as (fd: Int, a: Uint8Array, n: Int) => Int;
+const getsockoptC = c.func('int getsockopt(int fd, int level, int name, void *value, void *len)') as (
+  fd: Int,
+  level: Int,
+  name: Int,
+  value: Uint8Array,
+  n: Uint32Array,
+) => Int;
+const mmapC = c.func('void *mmap(void *addr, size_t len, int prot, int flags, int fd, intptr_t offset)') as (
+  addr: null,
+  n: Int,
+  prot: Int,
+  flags: Int,
+  fd: Int,
+  offset: Int,
+) => unknown;
+const munmapC = c.func('int munmap(void *addr, size_t len)') as (addr: unknown, n: Int) => Int;
+const sockFprog = koffi.struct('sock_fprog', { len: 'uint16_t', filter: 'void *' });
+const attachFilterC = c.func('setsockopt', 'int', ['int', 'int', 'int', koffi.pointer(sockFprog), 'uint32_t']) as (
+  fd: Int,
+  level: Int,
+  name: Int,
+  program: { readonly len: number; readonly filter: Uint8Array },
+  n: Int,
+) => Int;
+
 /** A system call that failed; `errno` is the positive number. Translated to NetlinkError at the package's border. */
 export class SystemCallError extends Error {
   readonly errno: number;
@@ -119,6 +145,39 @@ export function setIntegerOption(fd: number, level: number, name: number, value:
 }
 const optionValue = new Int32Array(1);
 const optionBytes = new Uint8Array(optionValue.buffer);
+
+export const bind = (fd: number, address: Uint8Array): void => void checked('bind', bindC(fd, address, address.length));
+export const setOption = (fd: number, level: number, name: number, value: Uint8Array): void =>
+  void checked('setsockopt', setsockoptC(fd, level, name, value, value.length));
+
+/** Fills `value`, whose length says how much is asked for. */
+export const getOption = (fd: number, level: number, name: number, value: Uint8Array): void =>
+  void checked('getsockopt', getsockoptC(fd, level, name, value, new Uint32Array([value.length])));
+
+const SOL_SOCKET = 1;
+const SO_ATTACH_FILTER = 26;
+
+/** A classic BPF program that decides which packets a socket gets: eight bytes an instruction. */
+export function attachFilter(fd: number, program: Uint8Array): void {
+  const filter = { len: program.length / 8, filter: program };
+  checked('setsockopt', attachFilterC(fd, SOL_SOCKET, SO_ATTACH_FILTER, filter, koffi.sizeof(sockFprog)));
+}
+
+const PROT_READ_WRITE = 3;
+const MAP_SHARED = 1;
+
+/** Memory that is shared with the kernel. After `unmap` nobody may touch `bytes` any more: it would end the process. */
+export interface Mapping {
+  readonly bytes: ArrayBuffer;
+  unmap(): void;
+}
+
+export function mapShared(fd: number, length: number): Mapping {
+  const at = mmapC(null, length, PROT_READ_WRITE, MAP_SHARED, fd, 0);
+  // MAP_FAILED is the pointer with all bits set.
+  if (BigInt.asIntN(64, koffi.address(at)) === -1n) throw new SystemCallError('mmap', koffi.errno());
+  return { bytes: koffi.view(at, length), unmap: () => void checked('munmap', munmapC(at, length)) };
+}
 
 /** Bytes received (more than the buffer holds if the datagram was cut, with MSG_TRUNC), or the negative errno. */
 export function recv(fd: number, buffer: Uint8Array, flags: number): number {

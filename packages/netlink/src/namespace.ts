@@ -7,6 +7,7 @@ import { wireguardFamily, type Wireguard } from './generic/wireguard.ts';
 import { close as closeFd } from './libc.ts';
 import { nftFamily, type Nft } from './netfilter/nft.ts';
 import { inNetns, openNetns, type NetnsSource } from './netns.ts';
+import { startCapture, type Capture, type CaptureSettings } from './packet/capture.ts';
 import { batchChannel, directChannel, type Channel } from './route/channel.ts';
 import { sysctlIn, type Sysctl } from './sysctl.ts';
 import { tuntapIn, type Tuntap } from './tuntap.ts';
@@ -30,6 +31,8 @@ export interface Netns extends Families, Disposable {
    * one that failed; the first error is thrown. A question inside (`get`, `list`, a link by name) sends what waits first.
    */
   batch(work: (families: Families) => void): void;
+  /** Calls back for each packet that passes the filter, until it is closed. The bytes are only good during the call. */
+  capture(settings: CaptureSettings, onPacket: (bytes: Uint8Array) => void): Capture;
   /** Runs synchronous code inside: what it opens (sockets, files of /proc/sys/net) belongs to this namespace. */
   run<T>(work: () => T extends Promise<unknown> ? never : T): T;
   close(): void;
@@ -123,6 +126,10 @@ class OpenNetns extends RouteFamilies implements Netns {
     const channel = batchChannel(this.#sockets.of('route'));
     work(new RouteFamilies(channel));
     channel.flush();
+  }
+
+  capture(settings: CaptureSettings, onPacket: (bytes: Uint8Array) => void): Capture {
+    return startCapture((work) => this.run(work), settings, onPacket);
   }
 
   run<T>(work: () => T extends Promise<unknown> ? never : T): T {
