@@ -32,26 +32,7 @@ type Condition = 'ifEqual' | 'ifGreaterOrEqual' | 'ifGreaterThanX' | 'ifAnyBit';
 type Target = string | undefined;
 type Line =
   | { readonly label: string }
-  | { readonly op: Operation; readonly k: Constant; readonly yes: Target; readonly no: Target };
-
-/** A number, or the place of one in a list that is known later. */
-export type Constant = number | { readonly valueAt: number };
-
-/** A program whose values are not known yet. */
-export interface Template {
-  readonly instructions: readonly Instruction[];
-  /** Which instruction gets which value. */
-  readonly holes: readonly { readonly at: number; readonly valueAt: number }[];
-}
-
-export function fill({ instructions, holes }: Template, values: readonly number[]): Instruction[] {
-  const program = [...instructions];
-  for (const { at, valueAt } of holes) {
-    const [code, jt, jf] = program[at]!;
-    program[at] = [code, jt, jf, values[valueAt]! >>> 0];
-  }
-  return program;
-}
+  | { readonly op: Operation; readonly k: number; readonly yes: Target; readonly no: Target };
 
 export class Assembler {
   readonly #lines: Line[] = [];
@@ -73,7 +54,7 @@ export class Assembler {
     return this;
   }
 
-  jump(op: Condition, k: Constant, yes: Target, no?: Target): this {
+  jump(op: Condition, k: number, yes: Target, no?: Target): this {
     this.#lines.push({ op, k, yes, no });
     return this;
   }
@@ -83,7 +64,7 @@ export class Assembler {
     return this;
   }
 
-  assemble(): Template {
+  assemble(): Instruction[] {
     const places = new Map<string, number>();
     let next = 0;
     for (const line of this.#lines) {
@@ -91,7 +72,7 @@ export class Assembler {
       else next += 1;
     }
     const lines = this.#lines.flatMap((line) => ('label' in line ? [] : line));
-    const instructions = lines.map(({ op, k, yes, no }, at): Instruction => {
+    return lines.map(({ op, k, yes, no }, at): Instruction => {
       const distance = (target: Target): number => {
         const place = target === undefined ? at + 1 : places.get(target);
         if (place === undefined || place <= at) throw new Bug('FILTER_JUMP', `Filter jumps to ${target ?? 'nowhere'}`);
@@ -100,10 +81,8 @@ export class Assembler {
       if (op === 'goto') return [codes.goto, 0, 0, distance(yes)];
       const [jt, jf] = [distance(yes), distance(no)];
       if (jt > 255 || jf > 255) throw new Bug('FILTER_JUMP', 'Filter jumps too far');
-      return [codes[op], jt, jf, typeof k === 'number' ? k >>> 0 : 0];
+      return [codes[op], jt, jf, k >>> 0];
     });
-    const holes = lines.flatMap(({ k }, at) => (typeof k === 'number' ? [] : { at, valueAt: k.valueAt }));
-    return { instructions, holes };
   }
 }
 

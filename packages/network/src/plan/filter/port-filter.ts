@@ -8,7 +8,7 @@
  */
 import { type IpAddress, parseIp } from '@podloom/api';
 import type { Instruction } from '../step.ts';
-import { Assembler, type Constant, type Template, fill } from './assembler.ts';
+import { Assembler } from './assembler.ts';
 
 export interface PortFilterInput {
   /** MAC of the pod. */
@@ -42,48 +42,16 @@ const mldTypes = [130, 131, 132, 143];
 /** Headers that may hide another header. Encapsulating security (50) hides nothing that a receiver would take for ours. */
 const extensionHeaders = [0, 43, 44, 51, 60, 135, 139, 140];
 
-/**
- * Programs for the same numbers of addresses differ in nothing but values: one is put together for each shape, and the values are filled in. A pod waits for
- * its filter, and putting one together would be the longest part of its plan.
- */
+/** An address in words of 32 bits. */
+type Words = readonly number[];
+
 export function portFilter(input: PortFilterInput): Instruction[] {
   const addresses = input.addresses.map(parseIp);
   const gateways = input.gateways.map(parseIp);
-  const ips = [of(4, addresses), of(6, addresses), of(4, gateways), of(6, gateways)];
+  const [mac, gatewayMac] = [macWords(input.mac), macWords(input.gatewayMac)];
+  const [own4, own6] = [wordsOf(4, addresses), wordsOf(6, addresses)];
+  const [gateways4, gateways6] = [wordsOf(4, gateways), wordsOf(6, gateways)];
   const broadcasts = (input.broadcasts ?? []).map((text) => Number(parseIp(text).value));
-  const values = [...macWords(input.mac), ...macWords(input.gatewayMac), ...ips.flat().flatMap(ipWords), ...broadcasts];
-  return fill(templateFor([...ips.map(({ length }) => length), broadcasts.length]), values);
-}
-
-/** How many: addresses of the pod and of the gateway, of both families each, and broadcast addresses. */
-type Shape = readonly number[];
-
-const templates = new Map<string, Template>();
-const mostTemplates = 64;
-
-function templateFor(shape: Shape): Template {
-  const key = shape.join();
-  const known = templates.get(key);
-  if (known) return known;
-  if (templates.size >= mostTemplates) templates.clear();
-  const made = templateOf(shape);
-  templates.set(key, made);
-  return made;
-}
-
-/** An address in words of 32 bits. */
-type Words = readonly Constant[];
-
-function templateOf([ip4 = 0, ip6 = 0, gateway4 = 0, gateway6 = 0, broadcast = 0]: Shape): Template {
-  let next = 0;
-  const value = (): Constant => ({ valueAt: next++ });
-  const some = (count: number, words: number): Words[] =>
-    Array.from({ length: count }, () => Array.from({ length: words }, value));
-  // In the order in which the values come.
-  const [mac, gatewayMac] = [some(1, 2)[0]!, some(1, 2)[0]!];
-  const [own4, own6] = [some(ip4, 1), some(ip6, 4)];
-  const [gateways4, gateways6] = [some(gateway4, 1), some(gateway6, 4)];
-  const broadcasts = some(broadcast, 1).flat();
   const asm = new Assembler();
   const write = new Writer(asm);
 
@@ -187,11 +155,13 @@ function templateOf([ip4 = 0, ip6 = 0, gateway4 = 0, gateway6 = 0, broadcast = 0
   return asm.assemble();
 }
 
-const ipWords = ({ family, value }: IpAddress): number[] =>
-  (family === 4 ? [0n] : [96n, 64n, 32n, 0n]).map((shift) => Number((value >> shift) & 0xffffffffn));
-
-const of = (family: 4 | 6, addresses: readonly IpAddress[]): IpAddress[] =>
-  addresses.filter((address) => address.family === family);
+/** Those of the family. */
+const wordsOf = (family: 4 | 6, addresses: readonly IpAddress[]): Words[] =>
+  addresses
+    .filter((address) => address.family === family)
+    .map(({ value }) =>
+      (family === 4 ? [0n] : [96n, 64n, 32n, 0n]).map((shift) => Number((value >> shift) & 0xffffffffn)),
+    );
 
 type Test = Parameters<Assembler['jump']>[0];
 
@@ -202,25 +172,25 @@ class Writer {
     this.#asm = asm;
   }
 
-  #unless(test: Test, k: Constant, then: () => void): void {
+  #unless(test: Test, k: number, then: () => void): void {
     const over = this.#asm.newLabel();
     this.#asm.jump(test, k, over);
     then();
     this.#asm.label(over);
   }
 
-  #if(test: Test, k: Constant, then: () => void): void {
+  #if(test: Test, k: number, then: () => void): void {
     const over = this.#asm.newLabel();
     this.#asm.jump(test, k, undefined, over);
     then();
     this.#asm.label(over);
   }
 
-  require = (test: Test, k: Constant): void => this.#unless(test, k, () => this.#asm.op('return', drop));
-  dropIf = (test: Test, k: Constant): void => this.#if(test, k, () => this.#asm.op('return', drop));
-  passIf = (test: Test, k: Constant): void => this.#if(test, k, () => this.#asm.op('return', pass));
-  passUnless = (test: Test, k: Constant): void => this.#unless(test, k, () => this.#asm.op('return', pass));
-  gotoIf = (test: Test, k: Constant, label: string): void => this.#if(test, k, () => this.#asm.goto(label));
+  require = (test: Test, k: number): void => this.#unless(test, k, () => this.#asm.op('return', drop));
+  dropIf = (test: Test, k: number): void => this.#if(test, k, () => this.#asm.op('return', drop));
+  passIf = (test: Test, k: number): void => this.#if(test, k, () => this.#asm.op('return', pass));
+  passUnless = (test: Test, k: number): void => this.#unless(test, k, () => this.#asm.op('return', pass));
+  gotoIf = (test: Test, k: number, label: string): void => this.#if(test, k, () => this.#asm.goto(label));
 
   requireLength(bytes: number): void {
     this.#asm.op('ldLength');
