@@ -143,7 +143,7 @@ describe('a pod', () => {
     await remove(name);
   });
 
-  it('whose interfaces swap addresses and a route has them so at once, and no failure is told on the way', async () => {
+  it('whose interfaces swap addresses and a route has them so, and no failure is told on the way', async () => {
     agent = world.startAgent();
     const { name, pid } = await attached(2);
     const netns = world.runtime.netns(name);

@@ -40,7 +40,6 @@ export { chooseNames } from './plan/names.ts';
 export { desiredBridges, planNode } from './plan/node.ts';
 export { planPod } from './plan/pod.ts';
 export { isSameSetting, recordIn, recordedLink, sysctlsToObserve } from './plan/primary.ts';
-export { standTogether } from './plan/together.ts';
 export { undoOf } from './plan/undo.ts';
 export { linkNamed } from './plan/world.ts';
 export { configLine, primaryLine } from './report/line.ts';

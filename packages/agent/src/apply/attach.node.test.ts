@@ -537,7 +537,7 @@ describe('interfaces of one pod that hand on what they have', () => {
         [2, ['203.0.113.0/24']],
       ],
     ],
-  ])('have it after one plan, and also when that was cut short after any step: %s', (_, first, second) => {
+  ])('have it after another look, and also when that was cut short after any step: %s', (_, first, second) => {
     const begin = (world: World): Served => {
       serve(world, onOneBridge(world, ...first));
       serve(world, { ...two(world)[1], spec: podSpec('uid-b', [podInterface(9)]) });
@@ -546,14 +546,14 @@ describe('interfaces of one pod that hand on what they have', () => {
     const well = { failed: new Map(), errors: [] };
     using whole = makeWorld(2);
     const wanted = begin(whole);
-    const { steps, interfaces } = plan(whole, wanted);
-    expect(interfaces.map(({ state }) => state)).toEqual(second.map(() => 'Pending'));
-    expect(serve(whole, wanted)).toMatchObject(well);
+    expect(plan(whole, wanted).interfaces.map(({ state }) => state)).toEqual(second.map(() => 'Pending'));
+    const outcome = serve(whole, wanted);
+    expect(outcome).toMatchObject(well);
     expect(plan(whole, wanted)).toMatchObject({ steps: [], interfaces: second.map(() => ({ state: 'Attached' })) });
     const reached = second.filter((_one, i) => reaches(whole, 0, '192.168.100.9', '-I', `pc${i}11`));
     expect(reached).toEqual(second);
     const goal = fingerprintOf(look(whole, wanted));
-    for (let k = 0; k < steps.length; k++) {
+    for (let k = 0; k < outcome.steps; k++) {
       using world = makeWorld(2);
       const served = begin(world);
       serve(world, served, k);
@@ -563,7 +563,7 @@ describe('interfaces of one pod that hand on what they have', () => {
     }
   });
 
-  it('stay as they were, all of them, where one cannot have all that it asks for, and others go on', () => {
+  it('get all that the kernel does not refuse, also where one of them cannot have what it asks for', () => {
     using world = makeWorld();
     const before = onOneBridge(world, [2], [3], [4]);
     serve(world, before);
@@ -574,10 +574,10 @@ describe('interfaces of one pod that hand on what they have', () => {
     const wrong = changed(before, give(a, b), { ...give(b, a), routes: unreachable }, { ...c!, mtuBytes: 1400 });
     const { failed, errors } = serve(world, wrong);
     expect(errors).toEqual([]);
-    expect([...failed.keys()].toSorted()).toEqual([a!.key, b!.key]);
+    expect([...failed.keys()]).toEqual([b!.key]);
     expect(world.pods[0]!.link.get('pc211').mtu).toBe(1400);
-    expect(plan(world, changed(before, a!, b!, { ...c!, mtuBytes: 1400 })).steps).toEqual([]);
-    serve(world, before);
+    expect(addressesOf(world.pods[0]!, 'pc011')).toEqual(b!.addresses);
+    expect(serve(world, before)).toMatchObject({ failed: new Map(), errors: [] });
     expect(fingerprintOf(look(world, before))).toEqual(state);
     const right = changed(before, give(a, b), give(b, a), c!);
     expect(serve(world, right)).toMatchObject({ failed: new Map(), errors: [] });

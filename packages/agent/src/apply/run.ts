@@ -1,8 +1,8 @@
 /**
  * Carries out a plan. When a step of an interface, or of the primary link, fails, what this run did for it is taken back and its later steps are left out;
- * the others go on, except those that take what it gives up or the other way round. A bridge that fails takes the interfaces along that were to be put on it.
+ * the others go on. A bridge that fails takes the interfaces along that were to be put on it.
  */
-import { type Step, standTogether, undoOf } from '@podloom/network';
+import { type Step, undoOf } from '@podloom/network';
 import { type DeleteLink, type Namespaces, applyStep, deleteLinks } from './step.ts';
 
 export interface Outcome {
@@ -20,7 +20,6 @@ export type Party = `key ${string}` | `bridge ${string}` | 'primary' | undefined
 
 export function applySteps(steps: readonly Step[], namespaces: Namespaces, run = applyStep): Outcome {
   const partyOf = parties(steps);
-  const alliesOf = standTogether(steps, partyOf);
   const failures = new Map<Party, unknown>();
   const errors: unknown[] = [];
   const done: Step[] = [];
@@ -48,8 +47,8 @@ export function applySteps(steps: readonly Step[], namespaces: Namespaces, run =
       return false;
     }
   }
-  function takeBack(parties: ReadonlySet<Party>): void {
-    const theirs = done.filter((one) => parties.has(partyOf(one)));
+  function takeBack(party: Party): void {
+    const theirs = done.filter((one) => partyOf(one) === party);
     for (const undo of theirs.toReversed().flatMap(undoOf)) {
       try {
         attempt(undo);
@@ -73,9 +72,8 @@ export function applySteps(steps: readonly Step[], namespaces: Namespaces, run =
     } catch (error) {
       if (party === undefined) errors.push(error);
       else {
-        const allies = alliesOf(party);
-        for (const ally of allies) failures.set(ally, error);
-        takeBack(allies);
+        failures.set(party, error);
+        takeBack(party);
       }
     }
   }

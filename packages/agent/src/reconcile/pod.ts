@@ -85,14 +85,18 @@ export interface Remembered {
 /** A pod without sandbox is looked at when the runtime says that one came; this is for runtimes that say nothing. */
 const sandboxRetryMs = 5_000;
 
-/** Restoring one primary link, recording another, changing it, seeing that it holds: each needs a look. */
-const mostLooks = 4;
+/** Restoring one primary link, recording another, changing it, seeing that it holds, taking what another link gave up: each needs a look. */
+const mostLooks = 5;
 
 interface Pass {
   readonly status: PodNetworkStatus;
   readonly recordFirst: boolean;
-  /** The primary link was changed, perhaps back: only another look can see which records are no longer needed. */
-  readonly primaryChanged: boolean;
+  /**
+   * The primary link was changed, perhaps back, and only another look can see which records are no longer needed; or something waits for what was given up.
+   */
+  readonly lookAgain: boolean;
+  /** The pod was not served before. What is done in a second look is then not drift either. */
+  readonly isNew: boolean;
   readonly error?: unknown;
   readonly retryAfterMs?: number | undefined;
 }
@@ -123,12 +127,12 @@ export function podNetworkReconciler(deps: PodDeps): Reconciler<PodNetwork> {
       await turn();
       return tryToAttach(network, process, deps);
     });
-    for (let looks = 1; looks < mostLooks && (pass.recordFirst || pass.primaryChanged); looks += 1) {
+    for (let looks = 1; looks < mostLooks && (pass.recordFirst || pass.lookAgain); looks += 1) {
       if (pass.recordFirst) {
         await deps.reporter.report(network, pass.status, signal);
         process = await find(); // writing took its time
       }
-      pass = tryToAttach(network, process, deps);
+      pass = tryToAttach(network, process, deps, pass.isNew);
     }
     await deps.pace.calm(signal);
     await deps.reporter.report(network, pass.status, signal);
@@ -144,12 +148,12 @@ export function podNetworkReconciler(deps: PodDeps): Reconciler<PodNetwork> {
   };
 }
 
-function tryToAttach(network: PodNetwork, process: PodProcess | undefined, deps: PodDeps): Pass {
+function tryToAttach(network: PodNetwork, process: PodProcess | undefined, deps: PodDeps, wasNew = false): Pass {
   deps.looked();
   try {
-    return attach(network, process, deps);
+    return attach(network, process, deps, wasNew);
   } catch (error) {
-    return { status: unseen(network, error, deps), recordFirst: false, primaryChanged: false, error };
+    return { status: unseen(network, error, deps), recordFirst: false, lookAgain: false, isNew: wasNew, error };
   }
 }
 
@@ -169,7 +173,7 @@ function unseen(network: PodNetwork, error: unknown, deps: PodDeps): PodNetworkS
   return { ...old, conditions: setCondition(old?.conditions, ready, deps.clock.now()) };
 }
 
-function attach(network: PodNetwork, process: PodProcess | undefined, deps: PodDeps): Pass {
+function attach(network: PodNetwork, process: PodProcess | undefined, deps: PodDeps, wasNew: boolean): Pass {
   const { node, view, clock, reporter } = deps;
   const key = keyOf(network);
   const old = reporter.current(network);
@@ -188,7 +192,7 @@ function attach(network: PodNetwork, process: PodProcess | undefined, deps: PodD
   const desired = { namespace: network.metadata.namespace ?? '', spec, names, primaryRecord: record, bridgeMtu };
   const plan = planPod(desired, observed);
 
-  const isNew = known === undefined ? !wasServed(pod, observed, record) : known !== pod?.process.inode;
+  const isNew = wasNew || (known === undefined ? !wasServed(pod, observed, record) : known !== pod?.process.inode);
   const judged = { key, network, old, steps: plan.steps, guard: deps.guard };
   const drift = isNew ? undefined : driftIn(judged);
   const heldMs = isNew ? 0 : contestedMs(judged);
@@ -218,10 +222,13 @@ function attach(network: PodNetwork, process: PodProcess | undefined, deps: PodD
   if (status.interfaces?.some(({ state }) => state === 'Failed')) deps.failed.add(key);
   else deps.failed.delete(key);
   if (isConditionTrue(status.conditions, 'Ready')) deps.attached(key, steps.length);
+  const primaryChanged = steps.some((step) => step.in === 'pod' && step.key === undefined);
   return {
     status,
     recordFirst: plan.recordFirst,
-    primaryChanged: outcome.errors.length === 0 && steps.some((step) => step.in === 'pod' && step.key === undefined),
+    lookAgain:
+      outcome.errors.length === 0 && (primaryChanged || (plan.lookAgain && outcome.failed.size === 0 && !drift?.hold)),
+    isNew,
     error: [...outcome.failed.values(), ...outcome.errors][0],
     retryAfterMs: drift?.retryAfterMs ?? (heldMs || undefined),
   };

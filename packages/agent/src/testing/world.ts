@@ -4,7 +4,6 @@ import type { PodNetworkSpec } from '@podloom/api';
 import { type Netns, open } from '@podloom/netlink';
 import { type DesiredPod, type Observed, type PodPlan, chooseNames, planPod } from '@podloom/network';
 import { type Outcome, applySteps } from '../apply/run.ts';
-import { applyStep } from '../apply/step.ts';
 import { type NodeView, nodeView } from '../observe/node.ts';
 import { observePod } from '../observe/pod.ts';
 
@@ -98,12 +97,19 @@ export function plan(world: World, served: Served, record?: DesiredPod['primaryR
   return planPod({ namespace: 'cnf-test', spec: served.spec, names, primaryRecord: record }, observed);
 }
 
-/** Observes, plans and applies; `stopAfter` steps the process is gone. */
-export function serve(world: World, served: Served, stopAfter = Infinity): Outcome {
-  const { steps } = plan(world, served);
-  let done = 0;
-  return applySteps(steps.slice(0, stopAfter), { node: world.node, pod: served.pod }, (step, all) => {
-    applyStep(step, all);
-    done += 1;
-  });
+const mostLooks = 4;
+
+/** Observes, plans and applies, again where the plan says so; `stopAfter` steps the process is gone. */
+export function serve(world: World, served: Served, stopAfter = Infinity): Outcome & { readonly steps: number } {
+  const touched = new Set<string>();
+  let steps = 0;
+  for (let look = 1; ; look += 1) {
+    const next = plan(world, served);
+    const namespaces = { node: world.node, pod: served.pod };
+    const outcome = applySteps(next.steps.slice(0, stopAfter - steps), namespaces);
+    steps = Math.min(stopAfter, steps + next.steps.length);
+    for (const link of outcome.touched) touched.add(link);
+    const isOver = !next.lookAgain || look === mostLooks || steps === stopAfter;
+    if (isOver || outcome.failed.size + outcome.errors.length > 0) return { ...outcome, touched, steps };
+  }
 }

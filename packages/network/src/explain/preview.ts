@@ -21,6 +21,7 @@ import { desiredBridges, planNode } from '../plan/node.ts';
 import { emptyNamespace, type Observed, type ObservedNamespace, type Where } from '../plan/observed.ts';
 import { planPod } from '../plan/pod.ts';
 import { recordedLink } from '../plan/primary.ts';
+import { planLooks } from './looks.ts';
 import { simulate } from './simulate.ts';
 import type { Step } from '../plan/step.ts';
 import { linkNamed } from '../plan/world.ts';
@@ -134,7 +135,7 @@ function previewPod(
   const isMoved = primary !== undefined && primary.interfaceName !== recordedLink(record);
   const restoring = isMoved ? planPod({ ...desired, primaryRecord: record }, observed).steps : [];
   const restored = simulate(restoring, observed);
-  const plan = planPod(
+  const plan = planLooks(
     {
       ...desired,
       // Recording comes before changing; a preview has recorded already.
@@ -147,14 +148,14 @@ function previewPod(
     },
     restored,
   );
-  const failed = plan.interfaces.filter(({ state }) => state === 'Failed');
+  const failed = plan.last.interfaces.filter(({ reason }) => reason !== undefined);
   problems.push(...failed.map(({ key, message, reason }) => `${key}: ${message ?? reason ?? 'not possible'}`));
   const steps = [...restoring, ...plan.steps].map((step) => withoutGuess(step, record ? recordedLink(record) : ''));
   return {
     preview: { pod: pod.name, node: pod.nodeName, steps, conflicts: composed.conflicts, problems },
     spec,
     pools: left,
-    after: withOwnNames(simulate(plan.steps, restored).node, pod.uid),
+    after: withOwnNames(plan.after.node, pod.uid),
   };
 }
 
@@ -243,7 +244,7 @@ function reportedWorld(current: PodNetwork, node: ObservedNamespace): Observed {
     interfaces: current.spec.interfaces.filter(({ key }) => attached.has(key)),
   };
   const namespace = current.metadata.namespace ?? '';
-  return simulate(planPod({ namespace, spec, names: namesOf(spec, current) }, observed).steps, observed);
+  return planLooks({ namespace, spec, names: namesOf(spec, current) }, observed).after;
 }
 
 /** The links that were, and are to be, changed, as far as the agent has reported them. */

@@ -11,6 +11,7 @@ import type { DesiredBridge } from './desired.ts';
 import { bridgeMark, isOurs, linkGroup, routeProtocol, rulePriorities, tableBase } from './mark.ts';
 import type { ObservedLink, ObservedNamespace, Route, Rule } from './observed.ts';
 import type { Problem } from './problem.ts';
+import { sameRoute } from './routes.ts';
 import { changedSettings } from './settings.ts';
 import type { LinkSettings, Step } from './step.ts';
 import { ipOf, rangeOf } from '../address.ts';
@@ -85,9 +86,6 @@ export function routingOf(bridge: DesiredBridge, table: number): BridgeRouting {
 
 export const sameRule = (a: Rule, b: Rule): boolean =>
   a.family === b.family && a.priority === b.priority && a.table === b.table && a.from === b.from && a.iif === b.iif;
-
-export const sameRoute = (a: Route, b: Route): boolean =>
-  a.to === b.to && a.table === b.table && a.metric === b.metric && a.type === b.type && a.via === b.via;
 
 /** `exact` also takes away what is no longer wanted, for who knows all wishes; a pod's plan only adds what is missing. */
 export interface BridgeOptions {

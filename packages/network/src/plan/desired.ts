@@ -43,12 +43,14 @@ export interface PodPlan {
   readonly steps: readonly Step[];
   /**
    * As it is once the steps are done: Pending where there are steps (Attached when the last of them succeeded), Attached where there
-   * are none, Failed where none can help, Removing where the link is no longer declared. `since` is the caller's.
+   * are none, Pending with a reason where something must come first, Failed where none can help, Removing where the link is no longer declared. `since` is the caller's.
    */
   readonly interfaces: readonly PodInterfaceStatus[];
   readonly primary?: PrimaryPlan | undefined;
   /** True: write `primary.record` to the status of the PodNetwork, then plan again; only then are there steps for the primary link. */
   readonly recordFirst: boolean;
+  /** True: something waits for what these steps give up. Plan again after them. */
+  readonly lookAgain: boolean;
 }
 
 export interface PrimaryPlan {

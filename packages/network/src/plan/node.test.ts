@@ -10,6 +10,7 @@ import { desiredBridges, planNode } from './node.ts';
 import type { Observed, ObservedNamespace } from './observed.ts';
 import { foreignPart, trespasses } from '../testing/ownership.ts';
 import { planPod } from './pod.ts';
+import type { Step } from './step.ts';
 import { simulate } from '../explain/simulate.ts';
 
 const bridge = (more: Partial<DesiredBridge> = {}): DesiredBridge => ({
@@ -292,14 +293,24 @@ class Machine {
   /** Serves the pod of that number, or the node where there is none. */
   serve(turn: number, tenants: readonly Tenant[]): void {
     const tenant = tenants[turn];
-    const observed = { node: this.node, ...(tenant ? { pod: this.pods[turn]! } : {}) };
-    const plan = tenant && this.planOf(turn, tenant);
-    const steps = plan?.steps ?? this.nodePlan(tenants);
-    if (plan?.interfaces.some(({ state }) => state === 'Failed')) this.refused.add(turn);
+    if (!tenant) {
+      this.#apply(this.nodePlan(tenants));
+      return;
+    }
+    for (let lookAgain = true; lookAgain;) {
+      const plan = this.planOf(turn, tenant);
+      if (plan.interfaces.some(({ reason }) => reason !== undefined)) this.refused.add(turn);
+      this.#apply(plan.steps, turn);
+      lookAgain = plan.lookAgain;
+    }
+  }
+
+  #apply(steps: readonly Step[], p?: number): void {
+    const observed = { node: this.node, ...(p === undefined ? {} : { pod: this.pods[p]! }) };
     this.trespasses.push(...trespasses(steps, observed));
     const { node, pod } = simulate(steps, observed);
     this.node = node;
-    if (tenant) this.pods[turn] = pod!;
+    if (p !== undefined) this.pods[p] = pod!;
   }
 }
 

@@ -1,10 +1,10 @@
 /** The plan of a node: bridges made and mended, and what belongs to nobody any more removed. Pods' links are planPod's. */
 import type { PodInterface } from '@podloom/api';
-import { bridgeProblem, mtuAgain, planBridge, routingOf, sameRoute, sameRule, tablesFor } from './bridge.ts';
+import { bridgeProblem, mtuAgain, planBridge, routingOf, sameRule, tablesFor } from './bridge.ts';
 import type { DesiredBridge, DesiredNode } from './desired.ts';
 import { bridgeMark, isOurTable, isOurs, podOfMark, routeProtocol } from './mark.ts';
 import type { ObservedLink, ObservedNamespace } from './observed.ts';
-import { plainRoute } from './routes.ts';
+import { plainRoute, sameRoute } from './routes.ts';
 import type { Step } from './step.ts';
 import { linkNamed } from './world.ts';
 

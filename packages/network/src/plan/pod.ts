@@ -1,127 +1,132 @@
 /**
- * The plan of one pod: first what leaves, whichever interface it leaves, then bridges, then what comes to each interface and the primary link, and last what
- * cannot be taken back. So what goes is not in the way of what comes, also where two interfaces swap what they have.
+ * The plan of one pod: first the links that nobody asks for any more, then bridges, then each interface and the primary link. What one link gives up
+ * another gets at the next look: no interface depends on a step of another.
  */
 import type { PodInterface, PodInterfaceStatus } from '@podloom/api';
-import { bridgeProblem, movesPorts, mtuAgain, planBridge, tablesFor } from './bridge.ts';
+import { canonicalAddress } from '../address.ts';
+import type { LinkContext, LinkFacts, LinkPlan } from '../link/link-type.ts';
+import { linkTypes } from '../link/types.ts';
+import { deriveMac } from '../mac.ts';
+import { bridgeProblem, movesPorts, mtuAgain, networkIdOf, planBridge, tablesFor } from './bridge.ts';
 import type { DesiredBridge, DesiredPod, LinkNames, PodPlan } from './desired.ts';
 import { type Ends, findEnds } from './ends.ts';
-import { type Leaving, withoutLeaving } from './leaving.ts';
+import { type Leaving, type Share, giveUp, heldAddress, isAsked, leavingOf, withoutLeaving } from './handover.ts';
 import { isOfAnotherPod, isOurs, podMark, podOfMark } from './mark.ts';
 import type { Observed, ObservedLink, ObservedNamespace } from './observed.ts';
-import { type PrimaryResult, planPrimary } from './primary.ts';
-import type { Problem } from './problem.ts';
+import { planPrimary, primaryShares } from './primary.ts';
+import { type Problem, untilGivenUp } from './problem.ts';
+import { podRoute } from './routes.ts';
 import type { Step } from './step.ts';
-import { routeTaken } from './routes.ts';
-import { type VethWish, macHolder, planVeth, vethFacts, vethLeaving, vethRoutes } from './veth.ts';
-import { canonicalAddress } from '../address.ts';
 import { linkNamed, linksOfPod } from './world.ts';
 
-/** Where the names say nothing of an interface it would be our own mistake; the interface fails by itself, not the pod. */
-const noNames: LinkNames = { pod: '', node: '' };
+/** What the kernel gives most links; said by us, so that a wish that is taken back ends where it began. */
+const defaultMtuBytes = 1500;
 
 export function planPod(desired: DesiredPod, observed: Observed): PodPlan {
-  const { spec } = desired;
+  const { spec, primaryRecord: record } = desired;
   const ends = keptEnds(desired, observed);
   const removed = removals(desired, observed, new Set([...ends.values()].flatMap(({ node, pod }) => [node, pod])));
-  const rest = without(observed, removed);
-  const { asked, primary } = considerAll(desired, rest, ends);
-  const smallest = new Map<string, number>();
-  const interfaces = asked.map((one) => planInterface(one, smallest));
+  const asked = spec.interfaces.map((wanted) => ask(wanted, desired, observed, ends.get(wanted.key)));
 
-  const bridges = new Map(asked.flatMap(({ wish }) => (wish ? [[wish.bridge.device, wish.bridge] as const] : [])));
-  const tables = tablesFor([...bridges.keys()], rest.node.rules);
-  const moved = removed.length > 0 || interfaces.some(({ steps }) => steps.some(movesPorts));
+  const primaryWish = { wanted: spec.primary, record, pod: observed.pod };
+  const primaries = primaryShares(primaryWish);
+  const shares = [...asked.map(({ share }) => share), ...primaries];
+  const leaving = shares.map((share) => leavingOf(share, observed));
+  const left = withoutLeaving(without(observed, removed), leaving);
+  const primary = planPrimary({ ...primaryWish, left: left.pod });
+  const planned = asked.map((one) => planInterface(one, observed, left, leaving));
+
+  const waiting = planned.filter(({ state }) => state === 'waiting');
+  const takers = [...planned.flatMap(({ state, share }) => (state === 'failed' ? [] : share)), ...primaries];
+  const givenUp = waiting.flatMap((one) => {
+    const goes = leavingOf(one.share, observed);
+    const others = takers.filter((other) => other !== one.share);
+    return isAsked(goes, others) ? giveUp({ ...one, key: one.wanted.key }, goes, observed) : [];
+  });
+  const bridges = new Map(
+    planned.flatMap(({ state, bridge }) => (state === 'planned' && bridge ? [[bridge.device, bridge] as const] : [])),
+  );
+  const tables = tablesFor([...bridges.keys()], observed.node.rules);
+  const moved = removed.length > 0 || planned.some(({ steps }) => steps.some(movesPorts));
+  const steps = [
+    ...removed.map(({ step }) => step),
+    ...givenUp,
+    ...[...bridges].flatMap(([device, bridge]) =>
+      planBridge(bridge, observed.node, { table: tables.get(device)!, exact: false }),
+    ),
+    ...planned.flatMap((one) => one.steps),
+    ...(primary?.steps ?? []),
+    ...[...bridges.values()].flatMap((bridge) => lowered(bridge, planned, observed.node)),
+    ...(moved ? [...bridges.values()].flatMap(mtuAgain) : []),
+  ];
+  const isPrimaryWaiting = primary?.plan.state === 'Pending' && primary.plan.reason !== undefined;
   return {
-    steps: [
-      ...removed.map(({ step }) => step),
-      ...interfaces.flatMap(({ leaving }) => leaving),
-      ...(primary?.leaving.steps ?? []),
-      ...[...bridges].flatMap(([device, bridge]) =>
-        planBridge(bridge, rest.node, { table: tables.get(device)!, exact: false }),
-      ),
-      ...interfaces.flatMap(({ steps }) => steps),
-      ...(primary?.steps ?? []),
-      ...interfaces.flatMap(({ last }) => last),
-      ...(moved ? [...bridges.values()].flatMap(mtuAgain) : []),
-    ],
-    interfaces: [...interfaces.map(({ status }) => status), ...removingStatuses(removed, spec.interfaces)],
+    steps,
+    interfaces: [...planned.map(statusOf), ...removingStatuses(removed, spec.interfaces)],
     primary: primary?.plan,
     recordFirst: primary?.recordFirst ?? false,
+    lookAgain: steps.length > 0 && (waiting.length > 0 || isPrimaryWaiting),
   };
 }
 
-/** Pairs that are there and can be mended, by key. A working link stays even where its new wish cannot be met: nothing is half done. */
+/** Links that are there and can be mended, by key. A working link stays even where its new wish cannot be met: nothing is half done. */
 function keptEnds({ spec, names }: DesiredPod, observed: Observed): Map<string, Ends> {
   const kept = new Map<string, Ends>();
   const claimed = new Set<ObservedLink>();
-  for (const { key, linkType, bridge } of spec.interfaces) {
-    if (linkType !== 'veth' || !bridge) continue;
-    const ends = findEnds(podMark(spec.podUid, key), observed, names.get(key));
-    if (ends.node?.kind !== 'veth' || ends.pod?.kind !== 'veth' || claimed.has(ends.node)) continue;
+  for (const { key, linkType } of spec.interfaces) {
+    const type = linkTypes[linkType];
+    const ends = type && findEnds(podMark(spec.podUid, key), observed, names.get(key));
+    if (ends?.pod?.kind !== type?.kind || !ends?.pod || claimed.has(ends.pod)) continue;
+    if (ends.node?.kind !== (type?.isPair ? type.kind : undefined)) continue;
     kept.set(key, ends);
-    claimed.add(ends.node);
+    claimed.add(ends.pod);
   }
   return kept;
 }
 
-/** An interface that can be had as far as is known: with its wish and what it gives up for it; or else with its problem. */
-interface Asked {
-  readonly wanted: PodInterface;
-  readonly names: LinkNames;
-  readonly wish?: VethWish;
-  readonly leaving?: Leaving;
-  readonly problem?: Problem;
+/** An interface with what can be said of it without looking at others. */
+interface Asked extends Omit<LinkContext, 'node' | 'pod'> {
+  readonly share: Share;
+  /** Names of the ends that are there. */
+  readonly link: string;
+  readonly port: string;
 }
 
-/**
- * Each interface, and the primary link, in the world that the others leave. Who cannot have what it asks for keeps what it has, which may be what another
- * counts on: all are looked at again, until those who are left can go on.
- */
-function considerAll(
-  desired: DesiredPod,
-  observed: Observed,
-  ends: ReadonlyMap<string, Ends>,
-): { readonly asked: readonly Asked[]; readonly primary: PrimaryResult | undefined } {
-  const { spec, primaryRecord: record } = desired;
-  let asked = spec.interfaces.map((wanted) => ask(wanted, desired, observed, ends.get(wanted.key)));
-  for (;;) {
-    const leaving = asked.flatMap((one) => one.leaving ?? []);
-    const primary = planPrimary({ wanted: spec.primary, record, pod: withoutLeaving(observed, leaving).pod });
-    const left = withoutLeaving(observed, primary ? [...leaving, primary.leaving] : leaving);
-    const before = asked;
-    asked = before.map((one) => askIn(left, one));
-    if (asked.every(({ problem }, i) => problem === before[i]?.problem)) return { asked, primary };
-  }
-}
+/** Where the names say nothing of an interface it would be our own mistake; the interface fails by itself, not the pod. */
+const noNames: LinkNames = { pod: '', node: '' };
 
 function ask(
   wanted: PodInterface,
-  { namespace, spec, names: allNames, bridgeMtu }: DesiredPod,
-  { node, pod }: Observed,
+  { namespace, spec, names, bridgeMtu }: DesiredPod,
+  { node }: Observed,
   ends: Ends = {},
 ): Asked {
-  const names = allNames.get(wanted.key) ?? noNames;
-  const failed = (problem: Problem): Asked => ({ wanted, names, problem });
-  if (wanted.linkType !== 'veth') {
-    const message = `Links of type ${wanted.linkType} are not offered yet; veth is`;
-    return failed({ reason: 'UnsupportedLinkType', message });
-  }
-  if (!wanted.bridge)
-    return failed({
-      reason: 'BridgeMissing',
-      message: 'A veth needs a bridge: name one in bridge (master in a PodConfig or PodNetworkConfig)',
-    });
-  if (!pod) return failed({ reason: 'PodNotRunning', message: 'The pod has no namespace yet' });
-
-  const own: DesiredBridge = { ...wanted.bridge, namespace };
+  const own = wanted.bridge && { ...wanted.bridge, namespace };
   const mark = podMark(spec.podUid, wanted.key);
-  const facts = vethFacts({ interface: wanted, bridge: own, mark });
+  const mtuBytes = wanted.mtuBytes ?? defaultMtuBytes;
+  const address = wanted.addresses[0]?.split('/')[0];
+  const mac = (wanted.macAddress ?? deriveMac(own ? networkIdOf(own) : mark, address ?? mark)).toLowerCase();
   // Two who disagree would change it in turn for ever.
-  const agreed = hasOwnMtu(own, facts.mtuBytes, node) ? undefined : bridgeMtu?.(own.device);
-  const bridge = agreed === undefined ? own : { ...own, mtuBytes: agreed };
-  const wish: VethWish = { interface: wanted, bridge, names, mark, node, pod, ends, facts };
-  return { wanted, names, wish, leaving: vethLeaving(wish) };
+  const agreed = !own || hasOwnMtu(own, mtuBytes, node) ? undefined : bridgeMtu?.(own.device);
+  return {
+    wanted,
+    names: names.get(wanted.key) ?? noNames,
+    mark,
+    mac,
+    mtuBytes,
+    bridge: own && (agreed === undefined ? own : { ...own, mtuBytes: agreed }),
+    ends,
+    link: ends.pod?.name ?? '',
+    port: ends.node?.name ?? '',
+    share: {
+      pod: ends.pod?.index,
+      addresses: wanted.addresses,
+      routes: wanted.routes.map(podRoute),
+      node: ends.node?.index,
+      mac,
+      bridge: own && linkNamed(node, own.device)?.index,
+    },
+  };
 }
 
 /** Whether the bridge has, or will have, the MTU that it would get from this pod alone. */
@@ -130,52 +135,64 @@ function hasOwnMtu({ device, mtuBytes }: DesiredBridge, portMtuBytes: number, no
   return seen === undefined || (mtuBytes === undefined ? seen <= portMtuBytes : seen === mtuBytes);
 }
 
-function askIn({ node, pod }: Observed, { wish: known, leaving, ...one }: Asked): Asked {
-  if (!known || !leaving) return one;
-  const wish = { ...known, node, pod: pod ?? known.pod };
-  const problem = bridgeProblem(wish.bridge, node) ?? nameProblem(wish) ?? macProblem(wish) ?? routeProblem(wish);
-  return problem ? { ...one, problem } : { ...one, wish, leaving };
-}
-
-interface Considered {
-  readonly leaving: readonly Step[];
+interface Planned extends Asked {
+  /** Waiting: what it asks for is another link's that gives it up. */
+  readonly state: 'planned' | 'waiting' | 'failed';
+  readonly problem?: Problem | undefined;
   readonly steps: readonly Step[];
-  readonly last: readonly Step[];
-  readonly status: PodInterfaceStatus;
+  readonly facts?: LinkFacts | undefined;
 }
 
-/** `smallest` has MTUs by bridge, as each interface tells the next. */
-function planInterface(
-  { wanted: { key, addresses }, names, wish, leaving, problem }: Asked,
-  smallest: Map<string, number>,
-): Considered {
-  const named = { key, name: names.pod, hostName: names.node };
-  if (!wish || !leaving) {
-    const state = problem?.reason === 'PodNotRunning' ? 'Pending' : 'Failed';
-    return { leaving: [], steps: [], last: [], status: { ...named, state, ...problem } };
+/** `left` is the world once every link has given up what it is not to have any more. */
+function planInterface(asked: Asked, observed: Observed, left: Observed, leaving: readonly Leaving[]): Planned {
+  const now = planIn(observed, asked);
+  const held = heldAddress(asked.share, leaving);
+  if (!now.problem && !held) return { ...asked, state: 'planned', ...now };
+  const isForGood = now.problem !== undefined && planIn(left, asked).problem !== undefined;
+  const message = `Another link of the pod still has ${held?.address}`;
+  const problem = now.problem ?? { reason: 'AddressTaken', message };
+  return { ...asked, state: isForGood ? 'failed' : 'waiting', problem, steps: [] };
+}
+
+function planIn({ node, pod }: Observed, asked: Asked): LinkPlan {
+  const { wanted, bridge } = asked;
+  const type = linkTypes[wanted.linkType];
+  if (!type) {
+    const message = `Links of type ${wanted.linkType} are not offered yet; ${Object.keys(linkTypes).join(', ')} is`;
+    return { problem: { reason: 'UnsupportedLinkType', message } };
   }
-  const { bridge, facts } = wish;
-  const smallestBefore = smallest.get(bridge.device) ?? Infinity;
-  smallest.set(bridge.device, Math.min(smallestBefore, facts.mtuBytes));
-  const { steps, last } = planVeth(wish, smallestBefore);
-  const isDone = leaving.steps.length + steps.length + last.length === 0;
-  return {
-    leaving: leaving.steps,
-    steps,
-    last,
-    status: {
-      ...named,
-      macAddress: facts.podMac,
-      mtuBytes: facts.mtuBytes,
-      addresses: addresses.map(canonicalAddress),
-      bridgeDevice: bridge.device,
-      state: isDone ? 'Attached' : 'Pending',
-    },
-  };
+  if (!pod) return { problem: { reason: 'PodNotRunning', message: 'The pod has no namespace yet' } };
+  const problem = (bridge && bridgeProblem(bridge, node)) ?? nameProblem(asked, { node, pod });
+  return problem ? { problem } : type.plan({ ...asked, node, pod });
+}
+
+function statusOf({ wanted: { key, addresses }, names, state, steps, facts, problem }: Planned): PodInterfaceStatus {
+  const named = { key, name: names.pod, hostName: names.node };
+  if (!problem) {
+    const isDone = steps.length === 0;
+    return { ...named, ...facts, addresses: addresses.map(canonicalAddress), state: isDone ? 'Attached' : 'Pending' };
+  }
+  if (problem.reason === 'PodNotRunning') return { ...named, state: 'Pending', ...problem };
+  if (state === 'failed') return { ...named, state: 'Failed', ...problem };
+  return { ...named, state: 'Pending', ...untilGivenUp(problem) };
+}
+
+/**
+ * A bridge whose MTU nobody asked for goes down to that of its smallest port, as it does by itself where it was never given one; only who knows all ports
+ * lets it go up again.
+ */
+function lowered(bridge: DesiredBridge, planned: readonly Planned[], node: ObservedNamespace): Step[] {
+  const seen = linkNamed(node, bridge.device)?.mtuBytes;
+  const [smallest] = planned
+    .filter((one) => one.state === 'planned' && one.bridge?.device === bridge.device)
+    .toSorted((a, b) => a.mtuBytes - b.mtuBytes);
+  if (bridge.mtuBytes !== undefined || !smallest || seen === undefined || seen <= smallest.mtuBytes) return [];
+  const { mtuBytes, wanted } = smallest;
+  return [{ do: 'setLink', in: 'node', key: wanted.key, link: bridge.device, set: { mtuBytes } }];
 }
 
 /** A link of the wanted name that is not this interface's. */
-function nameProblem({ names, node, pod, ends }: VethWish): Problem | undefined {
+function nameProblem({ names, ends }: Asked, { node, pod }: Observed): Problem | undefined {
   const inPod = linkNamed(pod, names.pod);
   if (names.pod === '' || (inPod && inPod !== ends.pod)) {
     return { reason: 'NameTaken', message: `The pod has another link ${names.pod} already` };
@@ -184,22 +201,6 @@ function nameProblem({ names, node, pod, ends }: VethWish): Problem | undefined 
   if (!onNode || onNode === ends.node) return undefined;
   const owner = isOurs(onNode) ? `belongs to "${onNode.alias ?? 'another'}"` : 'was not made by Podloom';
   return { reason: 'NameTaken', message: `The node has a link ${names.node} that ${owner}` };
-}
-
-function macProblem(wish: VethWish): Problem | undefined {
-  const { facts } = wish;
-  if (facts.podMac === facts.gatewayMac) {
-    return { reason: 'MacTaken', message: `${facts.podMac} is the MAC of the network's gateway; choose another` };
-  }
-  const holder = macHolder(wish);
-  return (
-    holder && { reason: 'MacTaken', message: `${facts.podMac} belongs to the port ${holder.name} of the same bridge` }
-  );
-}
-
-function routeProblem(wish: VethWish): Problem | undefined {
-  const [taken] = vethRoutes(wish).taken;
-  return taken && routeTaken(taken);
 }
 
 const remove = (where: 'node' | 'pod', link: ObservedLink): Step => ({

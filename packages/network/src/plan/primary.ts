@@ -4,9 +4,10 @@
  */
 import { type PodNetworkSpec, type PrimaryLinkRecord, type PrimaryLinkState, sysctlsToGrant } from '@podloom/api';
 import type { PrimaryPlan } from './desired.ts';
-import { type Leaving, nothingLeaves } from './leaving.ts';
+import type { Share } from './handover.ts';
 import { isOurs } from './mark.ts';
 import type { ObservedLink, ObservedNamespace } from './observed.ts';
+import { untilGivenUp } from './problem.ts';
 import { planRoutes, podRoute, routeTaken } from './routes.ts';
 import type { LinkSettings, Step } from './step.ts';
 import { isLinkLocal } from '../address.ts';
@@ -21,11 +22,11 @@ export interface PrimaryWish {
   readonly record: PrimaryLinkRecord | undefined;
   /** Absent while the pod has no namespace. */
   readonly pod: ObservedNamespace | undefined;
+  /** The pod without what its links give up. */
+  readonly left: ObservedNamespace | undefined;
 }
 
 export interface PrimaryResult {
-  readonly leaving: Leaving;
-  /** After what leaves. */
   readonly steps: readonly Step[];
   readonly plan: PrimaryPlan;
   readonly recordFirst: boolean;
@@ -38,6 +39,18 @@ export const recordedLink = (record: PrimaryLinkRecord | undefined): string => r
 export const recordIn = (primary: PrimaryLinkRecord | undefined): PrimaryLinkRecord | undefined =>
   primary?.interfaceName === undefined && primary?.before === undefined ? undefined : primary;
 
+/** The routes that the recorded link, and the one that is asked for, are to have. */
+export function primaryShares({ wanted, record, pod }: Omit<PrimaryWish, 'left'>): Share[] {
+  const known = recordIn(record);
+  const names = new Set([...(known ? [recordedLink(known)] : []), ...(wanted ? [wanted.interfaceName] : [])]);
+  return [...names].flatMap((name) => {
+    const link = linkNamed(pod, name);
+    if (!link || isOurs(link)) return [];
+    const routes = wanted?.interfaceName === name ? (wanted.routes ?? []).map(podRoute) : [];
+    return [{ pod: link.index, routes }];
+  });
+}
+
 /**
  * Composing lets no setting pass that needs a NetworkGrant and has none. The node has the last word all the same: an older operator knew of no grants.
  * Then nothing of what is asked for is done, and what was done before is taken back.
@@ -49,7 +62,6 @@ export function planPrimary(wish: PrimaryWish): PrimaryResult | undefined {
   const restored = planWanted({ ...wish, wanted: undefined });
   const message = `The primary link can have ${denied.join(', ')} only by a NetworkGrant; ask an administrator, or take it out`;
   return {
-    leaving: restored?.leaving ?? nothingLeaves,
     steps: restored?.steps ?? [],
     recordFirst: false,
     plan: { record: restored?.plan.record, state: 'Failed', reason: 'NotGranted', message },
@@ -57,27 +69,26 @@ export function planPrimary(wish: PrimaryWish): PrimaryResult | undefined {
 }
 
 /** One link at a time: where another one is wanted than the recorded one, that one first gets back what it had. */
-function planWanted({ wanted, record: known, pod }: PrimaryWish): PrimaryResult | undefined {
+function planWanted({ wanted, record: known, pod, left = pod }: PrimaryWish): PrimaryResult | undefined {
   const record = recordIn(known);
   const old = recordedLink(record);
   const kept = record && recordOf(old, record.before);
   if (!pod) {
     const why = { reason: 'PodNotRunning', message: 'The pod has no namespace yet' };
     if (!wanted && !kept) return undefined;
-    return { leaving: nothingLeaves, steps: [], recordFirst: false, plan: { record: kept, state: 'Pending', ...why } };
+    return { steps: [], recordFirst: false, plan: { record: kept, state: 'Pending', ...why } };
   }
 
   const isRecorded = wanted?.interfaceName === old;
   if (!isRecorded) {
     // A link that is gone took with it what could be restored.
     const link = linkNamed(pod, old);
-    const restoring = link && planLink(link, { before: record?.before, isRecorded: true }, pod);
-    if (restoring && restoring.leaving.steps.length + restoring.steps.length > 0) return restoring;
+    const restoring = link && planLink(link, { before: record?.before, isRecorded: true, pod, left });
+    if (restoring && restoring.steps.length > 0) return restoring;
     if (!wanted) return undefined;
   }
 
   const failed = (reason: string, message: string): PrimaryResult => ({
-    leaving: nothingLeaves,
     steps: [],
     recordFirst: false,
     plan: { record: isRecorded ? kept : undefined, state: 'Failed', reason, message },
@@ -97,7 +108,7 @@ function planWanted({ wanted, record: known, pod }: PrimaryWish): PrimaryResult 
   }
   const loss = ipv6Loss(wanted, link, pod);
   if (loss !== undefined) return failed('LosesIpv6', loss);
-  return planLink(link, { wanted, before: isRecorded ? record?.before : undefined, isRecorded }, pod);
+  return planLink(link, { wanted, before: isRecorded ? record?.before : undefined, isRecorded, pod, left });
 }
 
 interface LinkWish {
@@ -105,17 +116,15 @@ interface LinkWish {
   readonly before: PrimaryLinkState | undefined;
   /** The record names this link: if it is changed now, someone will know which one to restore. */
   readonly isRecorded: boolean;
+  readonly pod: ObservedNamespace;
+  readonly left: ObservedNamespace | undefined;
 }
 
-function planLink(link: ObservedLink, { wanted, before, isRecorded }: LinkWish, pod: ObservedNamespace): PrimaryResult {
+function planLink(link: ObservedLink, { wanted, before, isRecorded, pod, left = pod }: LinkWish): PrimaryResult {
   const { name, index } = link;
-  const routes = planRoutes({
-    in: 'pod',
-    link: name,
-    index,
-    wanted: (wanted?.routes ?? []).map(podRoute),
-    namespace: pod,
-  });
+  const routesIn = (namespace: ObservedNamespace) =>
+    planRoutes({ in: 'pod', link: name, index, wanted: (wanted?.routes ?? []).map(podRoute), namespace });
+  const routes = routesIn(pod);
   const recorded = flat(before);
   const wishes = flat(wanted);
   const current = settingsOf(link, pod);
@@ -129,22 +138,27 @@ function planLink(link: ObservedLink, { wanted, before, isRecorded }: LinkWish, 
   const kept = [...recorded].filter(([field]) => wishes.has(field) || differing.size > 0);
   const record = new Map([...kept, ...unrecorded.map((field) => [field, current.get(field)!] as const)]);
 
-  const changes = [...settingSteps(name, differing, current), ...routes.additions([])];
-  const count = routes.leaving.steps.length + changes.length;
-  const recordFirst = unrecorded.some((field) => differing.has(field)) || (!isRecorded && count > 0);
+  const changes = [...routes.removals, ...settingSteps(name, differing, current), ...routes.additions([])];
+  const plan = {
+    record: recordOf(name, record.size === 0 ? undefined : nested(record)),
+    ...(wishes.size === 0 ? {} : { applied: nested(wishes) }),
+  };
   const [taken] = routes.taken;
-  return {
+  if (taken) {
+    const isKept = routesIn(left).taken.length > 0;
     // A route of ours needs no record, only the link does.
-    leaving: isRecorded && !taken ? routes.leaving : nothingLeaves,
-    steps: recordFirst || taken ? [] : changes,
-    recordFirst: recordFirst && !taken,
-    plan: {
-      record: recordOf(name, record.size === 0 ? undefined : nested(record)),
-      ...(wishes.size === 0 ? {} : { applied: nested(wishes) }),
-      ...(taken === undefined
-        ? { state: count === 0 ? 'Attached' : 'Pending' }
-        : { state: 'Failed', ...routeTaken(taken) }),
-    },
+    const steps = isRecorded && !isKept ? routes.removals : [];
+    const problem = routeTaken(taken);
+    const why = isKept
+      ? { state: 'Failed' as const, ...problem }
+      : { state: 'Pending' as const, ...untilGivenUp(problem) };
+    return { steps, recordFirst: false, plan: { ...plan, ...why } };
+  }
+  const recordFirst = unrecorded.some((field) => differing.has(field)) || (!isRecorded && changes.length > 0);
+  return {
+    steps: recordFirst ? [] : changes,
+    recordFirst,
+    plan: { ...plan, state: changes.length === 0 ? 'Attached' : 'Pending' },
   };
 }
 

@@ -1,9 +1,10 @@
-/** Why an interface cannot be had. It concerns that interface only; nothing of it is planned. */
+/** Why an interface cannot be had, or not yet. It concerns that interface only. */
 export interface Problem {
   readonly reason:
     | 'NameTaken'
     | 'BridgeTaken'
     | 'BridgeMissing'
+    | 'AddressTaken'
     | 'MacTaken'
     | 'RouteTaken'
     | 'UnsupportedLinkType'
@@ -11,3 +12,9 @@ export interface Problem {
     | 'PodNotRunning';
   readonly message: string;
 }
+
+/** The same where another link of the pod has what is asked for, and is not to have it any more. */
+export const untilGivenUp = ({ reason, message }: Problem): Problem => ({
+  reason,
+  message: `Another link of the pod is to give it up first. ${message}`,
+});

@@ -2,7 +2,6 @@
 import type { PodInterface } from '@podloom/api';
 import { canonicalRoute } from '../route.ts';
 import { routeProtocol } from './mark.ts';
-import type { Leaving } from './leaving.ts';
 import type { ObservedNamespace, ObservedRoute, Route, Where } from './observed.ts';
 import type { Problem } from './problem.ts';
 import type { Step } from './step.ts';
@@ -11,6 +10,11 @@ const mainTable = 254;
 
 /** Destination, table and metric: what the kernel takes for the same route. */
 export const placeOf = ({ to, table, metric }: Route): string => `${to} ${table} ${metric}`;
+/** Of a pod; what is in other tables is not looked at. */
+export const isOurRoute = ({ protocol, table }: Route): boolean => protocol === routeProtocol && table === mainTable;
+
+export const sameRoute = (a: Route, b: Route): boolean =>
+  placeOf(a) === placeOf(b) && a.type === b.type && a.via === b.via;
 const identityOf = (route: Route): string => `${placeOf(route)} ${route.type} ${route.via ?? ''}`;
 
 /** A route of a PodNetwork, as ours. */
@@ -43,12 +47,12 @@ export interface RouteWish {
 
 export interface RoutePlan {
   /** Before the addresses change: taken back, they need those that were there. */
-  readonly leaving: Leaving;
+  readonly removals: readonly Step[];
   /** After the addresses, together with those that were lost meanwhile. */
   readonly additions: (lost: readonly Route[]) => Step[];
   /** Ours that are there and stay. */
   readonly kept: readonly Route[];
-  /** Wanted, but someone else has a route there. */
+  /** Wanted, but another link has a route there. */
   readonly taken: readonly Route[];
 }
 
@@ -64,24 +68,24 @@ const directFirst = <R extends Route>(routes: readonly R[]): R[] => [
 ];
 
 export function planRoutes({ wanted, namespace, index, ...at }: RouteWish): RoutePlan {
-  const isMine = (route: ObservedRoute): boolean =>
-    route.protocol === routeProtocol && index !== undefined && route.link === index;
+  const isMine = (route: ObservedRoute): boolean => isOurRoute(route) && index !== undefined && route.link === index;
   const mine = directFirst(namespace.routes.filter(isMine));
-  const foreign = new Set(namespace.routes.filter((route) => !isMine(route)).map(placeOf));
-  const taken = wanted.filter((route) => foreign.has(placeOf(route)));
+  const others = new Set(namespace.routes.filter((route) => !isMine(route)).map(placeOf));
+  const taken = wanted.filter((route) => others.has(placeOf(route)));
   const possible = new Map(
     directFirst(wanted)
-      .filter((route) => !foreign.has(placeOf(route)))
+      .filter((route) => !others.has(placeOf(route)))
       .map((route) => [identityOf(route), route]),
   );
-  const stays = (route: Route): boolean => route.table !== mainTable || possible.has(identityOf(route));
   const change = (verb: 'addRoute' | 'removeRoute', route: Route): Step => ({ do: verb, ...at, route });
-  const kept = mine.filter(stays).map(plainRoute);
-  const entries = mine.filter((route) => !stays(route)).toReversed();
-  const leaving = { entries, steps: entries.map((route) => change('removeRoute', plainRoute(route))) };
+  const kept = mine.filter((route) => possible.has(identityOf(route))).map(plainRoute);
   const additions = (lost: readonly Route[]): Step[] => {
     const there = new Set(kept.filter((route) => !lost.includes(route)).map(identityOf));
     return [...possible].filter(([identity]) => !there.has(identity)).map(([, route]) => change('addRoute', route));
   };
-  return { taken, kept, leaving, additions };
+  const removals = mine
+    .filter((route) => !possible.has(identityOf(route)))
+    .toReversed()
+    .map((route) => change('removeRoute', plainRoute(route)));
+  return { taken, kept, removals, additions };
 }
