@@ -2,8 +2,10 @@
  * The parts of a private cluster, each added to one that runs, each used as labs use it. One cluster for all of them: it is the tier's own,
  * so what is added here is there for other tests, too.
  */
-import { readdir } from 'node:fs/promises';
-import { clusterStatus, clusterUp, type PartName, type PartStatus } from '@podloom/local';
+import { execFile } from 'node:child_process';
+import { readdir, readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import { binaries, clusterStatus, clusterUp, type PartName, type PartStatus } from '@podloom/local';
 import {
   type Client,
   createClient,
@@ -115,7 +117,59 @@ describe.skipIf(name === '')('a private cluster', () => {
       expect(await volumes()).toContain(folder);
     });
   });
+
+  describe('with a registry', () => {
+    it('gets it beside what it has', async () => {
+      expect(await clusterUp({ name, with: ['registry'] })).toMatchObject({ parts: ['storage', 'registry'] });
+      expect(await partOf('registry')).toMatchObject({ state: 'ready' });
+      expect(await partOf('storage')).toMatchObject({ state: 'ready' });
+    });
+
+    it('lets pods run what was pushed to it, and nobody push without the password', async () => {
+      const { address, ca, username, passwordFile } = (await partOf('registry')).facts as Record<string, string>;
+      const pushed = `${address}/tests/tools:1`;
+      const password = (await readFile(passwordFile ?? '', 'utf8')).trim();
+      const push = (secret: string) =>
+        onNode(
+          'n1',
+          'images',
+          'push',
+          '--local',
+          '--tlscacert',
+          ca ?? '',
+          '--user',
+          `${username}:${secret}`,
+          pushed,
+          image,
+        );
+      await expect(push(`${password}x`)).rejects.toThrow(/401|403|authoriz/i);
+      await push(password);
+
+      const container = { name: 'main', image: pushed, imagePullPolicy: 'Always' };
+      const spec = { nodeName: 'n2', terminationGracePeriodSeconds: 0, containers: [container] };
+      await client.create(pods, { metadata: { name: 'pulled' }, spec }, { namespace });
+      const pod = await runningPod('pulled');
+      expect(pod.status?.containerStatuses?.[0]).toMatchObject({ image: pushed });
+    });
+
+    it('keeps what was pushed when it was killed', async () => {
+      await killed('registry');
+      const { address } = (await partOf('registry')).facts as Record<string, string>;
+      const container = { name: 'main', image: `${address}/tests/tools:1`, imagePullPolicy: 'Always' };
+      const spec = { nodeName: 'n1', terminationGracePeriodSeconds: 0, containers: [container] };
+      await client.create(pods, { metadata: { name: 'pulled-again' }, spec }, { namespace });
+      expect(await runningPod('pulled-again')).toMatchObject({ spec: { nodeName: 'n1' } });
+    });
+  });
 });
+
+/** Runs containerd's own client on a node. */
+async function onNode(node: string, ...args: string[]): Promise<void> {
+  const pid = (await clusterStatus({ name })).nodes.find((one) => one.name === node)?.pid;
+  const ctr = (await binaries({ modules: ['node'] })).path('ctr');
+  const enter = ['--target', String(pid), '--net', '--mount', '--', ctr, '--namespace', 'k8s.io'];
+  await promisify(execFile)('nsenter', [...enter, ...args]);
+}
 
 function podWithVolume(node: string) {
   return {

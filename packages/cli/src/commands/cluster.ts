@@ -27,7 +27,7 @@ function up(): Command {
     .description('start it; what is missing is built once; a running cluster is left as it is')
     .addOption(nameOption())
     .option('--nodes <count>', 'number of nodes (default: 2, or as many as it has)', parseCount)
-    .option('--with <parts>', 'what labs need, also for a running cluster: storage', parseList)
+    .option('--with <parts>', 'what labs need, also for a running cluster: storage,registry', parseList)
     .action(async ({ name, nodes, with: parts = [] }: { name: string; nodes?: number; with?: string[] }) => {
       const startedAt = performance.now();
       const progress = progressOn(process.stderr);

@@ -8,12 +8,13 @@ if (!first || !second) throw new Error('A plan of two nodes has two');
 
 describe('configuration of a node', () => {
   it('puts sockets and CNI where software looks for them on any node', () => {
-    const text = renderContainerd();
+    const text = renderContainerd(plan);
     for (const line of [
       "address = '/run/containerd/containerd.sock'",
       "bin_dirs = ['/opt/cni/bin']",
       "conf_dir = '/etc/cni/net.d'",
       "socket_path = '/var/run/nri/nri.sock'",
+      "config_path = '/var/lib/podloom/demo/registries'",
     ]) {
       expect(text).toContain(line);
     }

@@ -11,7 +11,12 @@ export const nodePaths = {
   cniConfDir: '/etc/cni/net.d',
 } as const;
 
-export function renderContainerd(): string {
+/** One folder a registry, as `HOST:PORT/hosts.toml`. All nodes share it, and containerd reads it anew for each pull. */
+export function registriesDir(plan: ClusterPlan): string {
+  return `${plan.dir}/registries`;
+}
+
+export function renderContainerd(plan: ClusterPlan): string {
   const runtime = `plugins.'io.containerd.cri.v1.runtime'`;
   const images = `plugins.'io.containerd.cri.v1.images'`;
   return `version = 3
@@ -26,6 +31,9 @@ snapshotter = 'overlayfs'
 
 [${images}.pinned_images]
 sandbox = '${pauseImageName}'
+
+[${images}.registry]
+config_path = '${registriesDir(plan)}'
 
 [${runtime}]
 # A machine may withhold CAP_SYS_RESOURCE, without which no process can be made less likely to be killed.

@@ -9,7 +9,7 @@ import type { ClusterPlan } from '../cluster/plan.ts';
 import type { LeafRequest } from '../pki/x509.ts';
 import type { Launcher } from '../supervisor/launcher.ts';
 
-export type PartName = 'storage';
+export type PartName = 'storage' | 'registry';
 
 export interface PartState {
   name: PartName;

@@ -7,7 +7,7 @@ const plan = planCluster('/var/lib/podloom', { name: 'demo', network: 90, nodes:
 describe('the parts of a cluster', () => {
   it('are known by their names, and a wrong one is told which there are', () => {
     expect(parsePartNames([...partNames])).toEqual(partNames);
-    expect(() => parsePartNames(['Storage'])).toThrow('There is no part "Storage"; there are storage');
+    expect(() => parsePartNames(['Storage'])).toThrow('There is no part "Storage"; there are storage, registry');
   });
 
   it('have certificates whose files are in nobody else’s way', () => {
@@ -21,6 +21,6 @@ describe('the parts of a cluster', () => {
       expect(facts.length).toBeGreaterThan(0);
       for (const fact of facts) expect(fact).toMatch(/^\S.*\S$/);
     }
-    expect(modulesOf(['storage'])).toEqual(['storage']);
+    expect(modulesOf(['registry', 'storage'])).toEqual(['registry', 'storage']);
   });
 });

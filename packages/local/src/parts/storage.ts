@@ -2,8 +2,8 @@
  * Storage: a StorageClass whose volumes are folders that all nodes share, so that they can be mounted on many nodes at once (RWX). The
  * provisioner is local-path-provisioner, as a process beside the control plane; it makes and removes folders by pods.
  */
-import { mkdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, readFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import {
   clusterRoleBindings,
   clusterRoles,
@@ -19,6 +19,7 @@ import type { ClusterPlan } from '../cluster/plan.ts';
 import { ensureOciArchive } from '../images/ensure.ts';
 import { busyboxProgram } from '../images/tools.ts';
 import { withLock } from '../process/lock.ts';
+import { confined, ownFolder, seenAs } from '../supervisor/confined.ts';
 import type { Part } from './part.ts';
 
 const className = 'podloom-shared';
@@ -45,27 +46,27 @@ export const storage: Part = {
 
   async start({ plan, built, client, launcher, loadImage }) {
     const own = join(plan.dir, 'storage-provisioner');
-    await mkdir(folderOf(plan), { recursive: true, mode: 0o755 });
-    await mkdir(own, { recursive: true, mode: 0o700 });
-    await writeFile(join(own, 'config.json'), JSON.stringify(provisionerConfig(plan)));
-    await writeFile(join(own, 'helper-pod.json'), JSON.stringify(helperPod));
+    await mkdir(folderOf(plan), { recursive: true, mode: 0o700 });
+    await ownFolder(own, {
+      'config.json': JSON.stringify(provisionerConfig(plan)),
+      'helper-pod.json': JSON.stringify(helperPod),
+      kubeconfig: await readFile(join(plan.pki, 'storage.kubeconfig'), 'utf8'),
+    });
     await loadImage(archive());
     await applyObjects(client);
-    launcher.inControl('local-path-provisioner', [
-      built.path('local-path-provisioner'),
-      'start',
-      '--kubeconfig',
-      join(plan.pki, 'storage.kubeconfig'),
-      '--config',
-      join(own, 'config.json'),
-      '--helper-pod-file',
-      join(own, 'helper-pod.json'),
-      '--helper-image',
-      image,
-      '--namespace',
+    const program = built.path('local-path-provisioner');
+    const options = {
+      kubeconfig: seenAs('own', 'kubeconfig'),
+      config: seenAs('own', 'config.json'),
+      'helper-pod-file': seenAs('own', 'helper-pod.json'),
+      'helper-image': image,
       namespace,
-      '--service-account-name',
-      account,
+      'service-account-name': account,
+    };
+    const args = Object.entries(options).map(([option, value]) => `--${option}=${value}`);
+    launcher.inControl('local-path-provisioner', [
+      'unshare',
+      ...confined({ own, program: dirname(program) }, [seenAs('program', basename(program)), 'start', ...args]),
     ]);
   },
 };

@@ -1,11 +1,12 @@
-/** One HTTPS request with a client certificate: enough to ask whether etcd and the API server are ready. */
+/** One HTTPS request, with a client certificate or without: enough to ask whether etcd and the API server are ready. */
 import { request } from 'node:https';
 import { Unavailable } from '@podloom/api';
 
+/** Who is believed, and who we are: one who shows no certificate is nobody. */
 export interface Identity {
   ca: string;
-  cert: string;
-  key: string;
+  cert?: string;
+  key?: string;
 }
 
 export interface Answer {

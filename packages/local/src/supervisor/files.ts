@@ -20,7 +20,7 @@ export async function writeFiles(plan: ClusterPlan, built: Binaries): Promise<vo
   await Promise.all(
     plan.members.map(async (node) => {
       const own = (file: string) => join(node.dir, file);
-      await write(own('containerd.toml'), renderContainerd());
+      await write(own('containerd.toml'), renderContainerd(plan));
       await write(own('kubelet.json'), renderKubelet(plan, node));
       await write(own('proxy.json'), renderProxy(plan, node));
       await write(own('resolv.conf'), `nameserver ${plan.controlAddress}\n`);
