@@ -5,6 +5,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { agentSettings } from '@podloom/agent';
+import { bastionSettings, hostKeySettings, trackerSettings } from '@podloom/doors';
 import type { SettingRow } from '@podloom/kube';
 import { networkOperatorSettings, withdrawSettings } from '@podloom/network-operator';
 import { format, resolveConfig } from 'prettier';
@@ -16,6 +17,9 @@ const text = [
   ...section('podloom network-operator', networkOperatorSettings.rows),
   ...section('podloom network-operator withdraw', withdrawSettings.rows),
   ...section('podloom agent', agentSettings.rows),
+  ...section('podloom bastion', bastionSettings.rows),
+  ...section('podloom bastion host-keys', hostKeySettings.rows),
+  ...section('podloom ssh-tracker', trackerSettings.rows),
 ].join('\n\n');
 const formatted = await format(text, { ...(await resolveConfig(file)), filepath: file });
 

@@ -5,7 +5,11 @@ import { program } from './program.ts';
 
 describe('completeWords', () => {
   it.each([
-    ['offers the commands at the start', [''], ['agent', 'cluster', 'completion', 'network-operator', 'plan', 'show']],
+    [
+      'offers the commands at the start',
+      [''],
+      ['agent', 'bastion', 'cluster', 'completion', 'network-operator', 'plan', 'show', 'ssh-tracker'],
+    ],
     ['offers the subcommands of a command', ['cluster', 'ku'], ['kubeconfig']],
     ['offers the options of a command', ['cluster', 'up', '--n'], ['--name', '--nodes']],
     ['offers the choices of an argument', ['completion', ''], ['bash', 'fish', 'zsh']],

@@ -5,11 +5,14 @@
  */
 import type { Client, Log, Metrics } from '@podloom/kube';
 
-interface Tools {
-  readonly client: Client;
+interface AloneTools {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly signal: AbortSignal;
+}
+
+interface Tools extends AloneTools {
+  readonly client: Client;
 }
 
 interface SettingsOf<T> {
@@ -18,17 +21,30 @@ interface SettingsOf<T> {
   read(sources: { args: readonly string[]; env: NodeJS.ProcessEnv }): T;
 }
 
-interface Program<T> {
+interface Program<T, P> {
   readonly settings: SettingsOf<T>;
-  readonly run: (values: T, tools: Tools) => Promise<void>;
+  readonly run: (values: T, tools: P) => Promise<void>;
 }
 
-export type ProcessName = 'agent' | 'network-operator' | 'network-operator withdraw';
+export type ProcessName =
+  'agent' | 'bastion' | 'bastion host-keys' | 'network-operator' | 'network-operator withdraw' | 'ssh-tracker';
 
 const processes: Readonly<Record<ProcessName, (args: readonly string[]) => Promise<void>>> = {
   async agent(args) {
     const { agentSettings, runAgent } = await import('@podloom/agent');
     return run('agent', args, { settings: agentSettings, run: runAgent });
+  },
+  async bastion(args) {
+    const { bastionSettings, runBastion } = await import('@podloom/doors');
+    return run('bastion', args, { settings: bastionSettings, run: runBastion });
+  },
+  async 'bastion host-keys'(args) {
+    const { ensureHostKeys, hostKeySettings } = await import('@podloom/doors');
+    return run('bastion host-keys', args, { settings: hostKeySettings, run: ensureHostKeys });
+  },
+  async 'ssh-tracker'(args) {
+    const { runTracker, trackerSettings } = await import('@podloom/doors');
+    return runAlone('ssh-tracker', args, { settings: trackerSettings, run: runTracker });
   },
   async 'network-operator'(args) {
     const { networkOperatorSettings, runNetworkOperator } = await import('@podloom/network-operator');
@@ -51,23 +67,38 @@ export function processNamed(words: readonly string[]): [name: ProcessName, args
   return undefined;
 }
 
-async function run<T>(name: ProcessName, args: readonly string[], { settings, run }: Program<T>): Promise<void> {
+async function run<T>(name: ProcessName, args: readonly string[], { settings, run }: Program<T, Tools>): Promise<void> {
+  await runAlone(name, args, {
+    settings,
+    async run(values, tools) {
+      const { createClient, loadConfig } = await import('@podloom/kube');
+      const client = createClient(await loadConfig(), { userAgent: titleOf(name) });
+      try {
+        await run(values, { ...tools, client });
+      } finally {
+        await client.close();
+      }
+    },
+  });
+}
+
+/** For a process that asks no API server. */
+async function runAlone<T>(
+  name: ProcessName,
+  args: readonly string[],
+  { settings, run }: Program<T, AloneTools>,
+): Promise<void> {
   if (settings.asksForHelp(args)) {
     console.log(settings.help(`podloom ${name} [settings]`));
     return;
   }
-  const { addProcessMetrics, createClient, createLog, createMetrics, loadConfig } = await import('@podloom/kube');
+  const { addProcessMetrics, createLog, createMetrics } = await import('@podloom/kube');
   const values = settings.read({ args, env: process.env });
   const stop = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.abort());
-  const title = `podloom-${name.split(' ').at(-1)}`;
-  const log = createLog({ name: title });
   const metrics = createMetrics();
   addProcessMetrics(metrics);
-  const client = createClient(await loadConfig(), { userAgent: title });
-  try {
-    await run(values, { client, log, metrics, signal: stop.signal });
-  } finally {
-    await client.close();
-  }
+  await run(values, { log: createLog({ name: titleOf(name) }), metrics, signal: stop.signal });
 }
+
+const titleOf = (name: ProcessName): string => `podloom-${name.split(' ').at(-1)}`;

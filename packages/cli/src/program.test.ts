@@ -26,14 +26,18 @@ describe('podloom', () => {
     },
   );
 
-  it.each([['agent'], ['network-operator'], ['network-operator', 'withdraw']])(
-    'has the settings of %s %s',
-    async (...path) => {
-      const { code, stdout } = await podloom(...path.filter(Boolean), '--help');
-      expect(code).toBe(0);
-      expect(stdout).toContain(`Usage: podloom ${path.filter(Boolean).join(' ')} [settings]`);
-    },
-  );
+  it.each([
+    ['agent'],
+    ['bastion'],
+    ['bastion', 'host-keys'],
+    ['network-operator'],
+    ['network-operator', 'withdraw'],
+    ['ssh-tracker'],
+  ])('has the settings of %s %s', async (...path) => {
+    const { code, stdout } = await podloom(...path.filter(Boolean), '--help');
+    expect(code).toBe(0);
+    expect(stdout).toContain(`Usage: podloom ${path.filter(Boolean).join(' ')} [settings]`);
+  });
 
   it.each([
     ['a setting of the agent that there is not', ['agent', '--knots', '2'], /Unknown option '--knots'/],

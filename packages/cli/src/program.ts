@@ -3,7 +3,7 @@ import { Argument, Command, CommanderError } from 'commander';
 import manifest from '../package.json' with { type: 'json' };
 import { clusterCommand } from './commands/cluster.ts';
 import { planCommand } from './commands/plan.ts';
-import { agentCommand, networkOperatorCommand } from './commands/process.ts';
+import { agentCommand, bastionCommand, networkOperatorCommand, sshTrackerCommand } from './commands/process.ts';
 import { showCommand } from './commands/show.ts';
 import { completeWords, completionScripts, type Shell, shells } from './completion.ts';
 import { ExitCode, exitCodeHelp } from './exit-codes.ts';
@@ -31,6 +31,8 @@ export function program(): Command {
     .addCommand(clusterCommand())
     .addCommand(networkOperatorCommand())
     .addCommand(agentCommand())
+    .addCommand(bastionCommand())
+    .addCommand(sshTrackerCommand())
     .addCommand(completionCommand());
   root.command('__complete [words...]', { hidden: true }).action((words: string[]) => {
     console.log(completeWords(root, words).join('\n'));

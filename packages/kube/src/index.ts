@@ -98,7 +98,7 @@ export {
 export type { ClusterConfig, Credentials, CredentialSource, TlsOptions } from './kubeconfig/cluster.ts';
 export { loadConfig, type LoadOptions } from './kubeconfig/load.ts';
 
-export { delay, systemClock, type Clock } from './clock/clock.ts';
+export { aborted, delay, systemClock, type Clock } from './clock/clock.ts';
 export { manualClock, settle, type ManualClock } from './clock/manual.ts';
 export { backoffMs, type Backoff } from './queue/backoff.ts';
 export { workQueue, type Outcome, type WorkQueue, type WorkQueueOptions } from './queue/queue.ts';

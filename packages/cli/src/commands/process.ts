@@ -1,4 +1,4 @@
-/** `podloom network-operator` and `podloom agent` in the command tree: for help and completion. What they do is in processes.ts. */
+/** The long-running processes in the command tree: for help and completion. What they do is in processes.ts. */
 import { Command } from 'commander';
 import { type ProcessName, runProcess } from '../processes.ts';
 
@@ -10,6 +10,16 @@ export function networkOperatorCommand(): Command {
 
 export function agentCommand(): Command {
   return processCommand('agent', 'run the agent of one node: makes its pods as declared; needs root');
+}
+
+export function bastionCommand(): Command {
+  const does = "keep the SSH bastion's file of keys as the Tenants have it; works beside sshd";
+  const makes = 'make the Secret with the host keys of the bastion, where there is none';
+  return processCommand('bastion', does).addCommand(processCommand('bastion host-keys', makes));
+}
+
+export function sshTrackerCommand(): Command {
+  return processCommand('ssh-tracker', 'count SSH connections of the bastion to instances; needs NET_RAW');
 }
 
 /** Its flags are not commander's to read. */
