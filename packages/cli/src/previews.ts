@@ -3,18 +3,13 @@
  * reported.
  */
 import {
-  additionalNetworkKind,
-  bridgeKind,
   InvalidInput,
   ipPoolKind,
   type KubeObject,
   type Resource,
   kindOf,
   networkGrantKind,
-  podConfigKind,
-  podNetworkConfigKind,
   podNetworkKind,
-  primaryNetworkKind,
   unknownFields,
 } from '@podloom/api';
 import {
@@ -37,18 +32,12 @@ import {
   type Preview,
   previewPods,
   rangesOfNode,
-  type Sources,
+  settleNamespace,
+  type SourceObject,
+  sourceTypes,
 } from '@podloom/network';
 import { readManifests } from './manifest.ts';
 
-const sourceKinds = {
-  podConfigs: podConfigKind,
-  podNetworkConfigs: podNetworkConfigKind,
-  additionalNetworks: additionalNetworkKind,
-  primaryNetworks: primaryNetworkKind,
-  bridges: bridgeKind,
-} as const;
-type SourceName = keyof typeof sourceKinds;
 /** Hears in a sentence what is not in the picture. */
 type Tell = (what: string) => void;
 
@@ -64,7 +53,7 @@ export async function planExisting(client: Client, namespace: string, pod: strin
 
 /** What applying a file would do to all pods; those that would not change are left out. */
 export async function planFile(client: Client, namespace: string, file: string, tell: Tell): Promise<Preview[]> {
-  const kinds: string[] = Object.values(sourceKinds).map((one) => one.kind);
+  const kinds = sourceTypes.map(({ kind }) => kind.kind);
   const objects = readManifests(file).flatMap((manifest) => {
     const kind = kindOf(manifest);
     if (!kind || !kinds.includes(kind.kind)) {
@@ -82,7 +71,7 @@ export async function planFile(client: Client, namespace: string, file: string, 
     return kind.parse({
       ...manifest,
       metadata: { ...manifest.metadata, namespace: manifest.metadata.namespace ?? namespace },
-    });
+    }) as SourceObject;
   });
   if (objects.length === 0) {
     throw new InvalidInput('PLAN_KIND', `${file}: nothing in it changes a pod; plan takes ${kinds.join(', ')}`);
@@ -98,7 +87,7 @@ export async function planFile(client: Client, namespace: string, file: string, 
 async function previewNamespace(
   client: Client,
   namespace: string,
-  changed: readonly KubeObject[],
+  changed: readonly SourceObject[],
   tell: Tell,
   only?: string,
 ): Promise<readonly Preview[]> {
@@ -108,16 +97,16 @@ async function previewNamespace(
     if (!found) tell(`not in the picture: ${resource.plural} of namespace ${namespace}, which you may not list`);
     return found ?? [];
   };
-  const [sources, limits, pods, networks, pools] = await Promise.all([
-    listSources(listed),
+  const [objects, limits, pods, networks, pools] = await Promise.all([
+    Promise.all(sourceTypes.map(({ kind }) => listed(kind.resource))),
     readLimits(client, namespace),
     client.list(podResource, { namespace }),
     client.list(podNetworkKind.resource, { namespace }),
     listed(ipPoolKind.resource),
   ]);
-  const after = withChanged(sources, changed);
+  const settled = settleNamespace(namespace, withChanged(objects.flat(), changed), limits);
   const devices = bridgeDevices([
-    ...bridgeNamings(after),
+    ...bridgeNamings(settled),
     ...networks.items.flatMap(({ spec }) =>
       spec.interfaces.flatMap(({ bridge }) =>
         bridge ? [{ namespace, bridge: bridge.name, since: '', device: bridge.device }] : [],
@@ -128,18 +117,18 @@ async function previewNamespace(
     namespace,
     pods: pods.items
       .filter((pod) => isServed(pod) && (only ?? pod.metadata.name) === pod.metadata.name)
-      .map(({ metadata: { name = '', uid = '', labels = {} }, spec }) => ({
+      .map(({ metadata: { name = '', uid = '', labels = {}, annotations }, spec }) => ({
         name,
         uid,
         labels,
+        annotations,
         nodeName: spec?.nodeName ?? '',
         hostNetwork: spec?.hostNetwork,
       })),
-    sources: after,
+    settled,
     networks: networks.items,
     pools,
     devices,
-    limits,
     now: new Date().toISOString(),
   });
 }
@@ -170,32 +159,18 @@ async function asFarAsAllowed<T>(read: () => Promise<T>): Promise<T | undefined>
   }
 }
 
-async function listSources(list: (resource: Resource) => Promise<readonly KubeObject[]>): Promise<Sources> {
-  const lists = await Promise.all(
-    Object.entries(sourceKinds).map(async ([name, { resource }]) => {
-      const items = await list(resource);
-      return [name, items.filter(({ metadata }) => metadata.deletionTimestamp === undefined)] as const;
-    }),
-  );
-  return Object.fromEntries(lists);
-}
+const placeOf = ({ kind, metadata }: SourceObject): string => `${kind}/${metadata.name}`;
 
 /** As if the objects had just been applied: one that is there already keeps its age. */
-function withChanged(sources: Sources, changed: readonly KubeObject[]): Sources {
-  const result: Record<string, readonly KubeObject[]> = {};
+function withChanged(there: readonly SourceObject[], changed: readonly SourceObject[]): SourceObject[] {
   const now = toTime(Date.now());
-  for (const name of Object.keys(sourceKinds) as SourceName[]) {
-    const there: readonly KubeObject[] = sources[name] ?? [];
-    const mine = changed.filter(({ kind }) => kind === sourceKinds[name].kind);
-    const replaced = mine.map((object) => {
-      const old = there.find(({ metadata }) => metadata.name === object.metadata.name);
-      const { creationTimestamp = now } = old?.metadata ?? {};
-      return { ...object, metadata: { ...object.metadata, creationTimestamp } };
-    });
-    const names = new Set(mine.map(({ metadata }) => metadata.name));
-    result[name] = [...there.filter(({ metadata }) => !names.has(metadata.name)), ...replaced];
-  }
-  return result;
+  const old = new Map(there.map((object) => [placeOf(object), object]));
+  const replaced = changed.map((object) => {
+    const { creationTimestamp = now } = old.get(placeOf(object))?.metadata ?? {};
+    return { ...object, metadata: { ...object.metadata, creationTimestamp } };
+  });
+  const places = new Set(changed.map(placeOf));
+  return [...there.filter((object) => !places.has(placeOf(object))), ...replaced];
 }
 
 export function describePreviews(previews: readonly Preview[]): string {

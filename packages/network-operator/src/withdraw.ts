@@ -29,16 +29,9 @@ import {
   workQueue,
   type ObjectKey,
 } from '@podloom/kube';
+import { type SourceObject, type SourceType, sourceTypes } from '@podloom/network';
 import { asksForNothing, isClean } from './network/pod-network.ts';
 import { fieldManager } from './network/context.ts';
-import {
-  type SourceObject,
-  type SourceType,
-  isBridge,
-  isPodConfig,
-  isPodNetworkConfig,
-  sourceTypes,
-} from './network/sources.ts';
 
 export const withdrawSettings = settings({
   namespace: text()
@@ -205,25 +198,26 @@ async function deletePools(client: Client, signal: AbortSignal): Promise<void> {
   );
 }
 
-async function letGo({ resource, finalizer }: SourceType, client: Client, signal: AbortSignal): Promise<void> {
+async function letGo(type: SourceType, client: Client, signal: AbortSignal): Promise<void> {
+  const { finalizer, kind } = type;
+  const { resource } = kind;
   const { items } = await client.list(resource, { signal });
   await Promise.all(
     items.map((source) =>
       unlessGone(async () => {
-        const status = withdrawnStatus(source) as unknown as NonNullable<SourceObject['status']>;
+        const status = withdrawnStatus(source, type) as unknown as NonNullable<SourceObject['status']>;
         const said = await applyStatus<KubeObject>(client, resource, source, status, { fieldManager, signal });
-        if (hasFinalizer(said, finalizer))
+        if (finalizer !== undefined && hasFinalizer(said, finalizer))
           await removeFinalizer(client, resource, said as SourceObject, finalizer, { signal });
       }),
     ),
   );
 }
 
-function withdrawnStatus(source: SourceObject): object {
+function withdrawnStatus(source: SourceObject, { hasPhase }: SourceType): object {
   const message = 'Podloom was uninstalled; no pod has anything of this';
   const observedGeneration = source.metadata.generation;
   const ready = { type: 'Ready', status: 'False', reason: 'Withdrawn', message, observedGeneration } as const;
-  const hasPhase = isPodConfig(source) || isPodNetworkConfig(source) || isBridge(source);
   return {
     ...(hasPhase && { phase: 'unset' }),
     observedGeneration,

@@ -2,11 +2,10 @@
 export { withAddresses } from './compose/composed.ts';
 export { declaredNetworks } from './compose/declared.ts';
 export { type BridgeNaming, bridgeDevices, bridgeNamings, namingKey, uniqueNamings } from './compose/devices.ts';
-export { bridgeConflicts, bridgeSettings, composePod, networkOf } from './compose/pod.ts';
-export { type Limits, type Refusal, grantsFor, overlaps, rangesOfNode, refusalOf } from './compose/refusals.ts';
-export { type SourceObject, bridgesNamed, chooses } from './compose/sources.ts';
-export { type Sources, unreadable } from './compose/wishes.ts';
-export type { AddressRequest, ComposeConflict, ComposedInterface, ComposedPod, ObjectRef } from './compose/composed.ts';
+export { composePod, networkOf } from './compose/pod.ts';
+export { type Limits, grantsFor, overlaps, rangesOfNode } from './compose/refusals.ts';
+export { type Settled, problemsOf, settleNamespace } from './compose/settle.ts';
+export type { AddressRequest, ComposeConflict, ComposedInterface, ComposedPod } from './compose/composed.ts';
 export { drawPod } from './explain/draw.ts';
 export { previewPods, type Preview } from './explain/preview.ts';
 export { describePlan } from './explain/plan.ts';
@@ -43,3 +42,15 @@ export { isSameSetting, recordIn, recordedLink, sysctlsToObserve } from './plan/
 export { undoOf } from './plan/undo.ts';
 export { linkNamed } from './plan/world.ts';
 export { configLine, primaryLine } from './report/line.ts';
+export { refOf } from './source/attachment.ts';
+export { sourceOfKey } from './source/key.ts';
+export {
+  annotationsRead,
+  bridgesNamed,
+  choiceOf,
+  describedBridge,
+  namedBy,
+  sourceTypeOf,
+  sourceTypes,
+} from './source/registry.ts';
+export type { Findings, ObjectRef, Phase, PodIdentity, Problem, SourceObject, SourceType } from './source/source.ts';

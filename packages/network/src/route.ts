@@ -14,3 +14,9 @@ export const canonicalRoute = ({ to, via, metric }: PodInterface['routes'][numbe
   metric: to.includes(':') ? metric || 1024 : (metric ?? 0),
   via: via === undefined ? undefined : formatIp(parseIp(via)),
 });
+
+/** Destination and metric: the kernel has one route for them. */
+export function routePlace(route: PodInterface['routes'][number]): string {
+  const { to, metric } = canonicalRoute(route);
+  return `${to} with metric ${metric}`;
+}

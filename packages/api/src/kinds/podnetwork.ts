@@ -39,7 +39,8 @@ const source = (description: string) =>
     .object({
       apiVersion: text(128, 'API version of the object.'),
       kind: text(63, 'Kind of the object.'),
-      name: text(253, 'Name of the object, in the namespace of the pod.'),
+      namespace: text(63, 'Namespace of the object. Left out, it is that of the pod.').optional(),
+      name: text(253, 'Name of the object.'),
       fieldPath: text(256, 'Where in the object, such as spec.networkAttachments[0].').optional(),
     })
     .describe(description);

@@ -17,14 +17,16 @@ import {
   type Node,
   type Pod,
   deployments,
+  isSameJson,
   namespaces,
   nodes,
   pods,
   startCache,
 } from '@podloom/kube';
 import type { NetworkGrant } from '@podloom/api';
+import { type SourceObject, annotationsRead, sourceTypes } from '@podloom/network';
 import { bridgesOf, holders } from './pod-network.ts';
-import { type SourceObject, namedByLabel, sourceTypes } from './sources.ts';
+import { namedSources } from './sources.ts';
 
 export interface CacheContext {
   readonly client: Client;
@@ -34,7 +36,7 @@ export interface CacheContext {
 }
 
 export interface Caches {
-  readonly pods: Cache<Pod, 'namespace' | 'node' | 'label'>;
+  readonly pods: Cache<Pod, 'namespace' | 'node' | 'named'>;
   readonly podNetworks: Cache<PodNetwork, 'namespace' | 'holder' | 'bridge' | 'node'>;
   readonly pools: Cache<IPPool, 'namespace' | 'range'>;
   readonly nodes: Cache<Node>;
@@ -72,7 +74,7 @@ export function startCaches({ client, log, signal, onlyNamespace }: CacheContext
       indexes: {
         namespace: inNamespace,
         node: ({ spec }) => (spec?.nodeName ? [spec.nodeName] : []),
-        label: namedByLabel,
+        named: namedSources,
       },
     }),
     podNetworks: open(podNetworkKind.resource, {
@@ -100,7 +102,7 @@ export function startCaches({ client, log, signal, onlyNamespace }: CacheContext
       indexes: { owner: ({ metadata }) => (metadata.ownerReferences ?? []).map(({ uid }) => uid) },
     }),
     sources: new Map(
-      sourceTypes.map(({ kind, resource }) => [kind, open(resource, { indexes: { namespace: inNamespace } })] as const),
+      sourceTypes.map(({ kind }) => [kind.kind, open(kind.resource, { indexes: { namespace: inNamespace } })] as const),
     ),
     get isSynced() {
       return started.every(({ isSynced }) => isSynced);
@@ -110,13 +112,23 @@ export function startCaches({ client, log, signal, onlyNamespace }: CacheContext
   };
 }
 
-/** A cluster has many pods, and of each we read little. */
+/** A cluster has many pods, and of each we read little: of its annotations those that a source reads. */
 function trimPod({ apiVersion, kind, metadata, spec, status }: Pod): Pod {
   const { name, namespace, uid, resourceVersion, labels, creationTimestamp, deletionTimestamp } = metadata;
+  const annotations = Object.entries(metadata.annotations ?? {}).filter(([key]) => annotationsRead.includes(key));
   return {
     apiVersion,
     kind,
-    metadata: { name, namespace, uid, resourceVersion, labels, creationTimestamp, deletionTimestamp },
+    metadata: {
+      name,
+      namespace,
+      uid,
+      resourceVersion,
+      labels,
+      creationTimestamp,
+      deletionTimestamp,
+      ...(annotations.length > 0 && { annotations: Object.fromEntries(annotations) }),
+    },
     spec: {
       containers: [],
       ...(spec?.nodeName && { nodeName: spec.nodeName }),
@@ -137,4 +149,5 @@ export const podMatters = (old: Pod | undefined, now: Pod): boolean =>
   old.status?.phase !== now.status?.phase ||
   old.spec?.nodeName !== now.spec?.nodeName ||
   old.metadata.deletionTimestamp !== now.metadata.deletionTimestamp ||
-  JSON.stringify(old.metadata.labels) !== JSON.stringify(now.metadata.labels);
+  !isSameJson(old.metadata.labels, now.metadata.labels) ||
+  !isSameJson(old.metadata.annotations, now.metadata.annotations);

@@ -1,11 +1,11 @@
 /** What the reconcilers share while this process leads: caches and what follows from them. Made when leadership begins, and gone with it. */
 import type { KubeObject, PodNetwork } from '@podloom/api';
 import type { Client, Clock, EventRecorder, Log, ObjectKey, Pod } from '@podloom/kube';
-import type { ComposedInterface } from '@podloom/network';
+import type { ComposedInterface, SourceObject } from '@podloom/network';
 import type { Allocator } from './allocator.ts';
 import type { Caches } from './caches.ts';
 import type { Fresh } from './fresh.ts';
-import type { SourceKey, SourceObject } from './sources.ts';
+import type { SourceKey } from './sources.ts';
 import type { Verdict } from './verdicts.ts';
 import type { View } from './view.ts';
 

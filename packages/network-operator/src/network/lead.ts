@@ -2,7 +2,7 @@
  * The network side of the operator while it leads: which change of what brings which object under review. One controller is keyed by pod, and by
  * source one queue for reports and one for finalizers; everything else only says whose turn it is.
  */
-import { type KubeObject, type PodNetwork, PodloomError, podNetworkKind } from '@podloom/api';
+import { type PodNetwork, PodloomError, podNetworkKind } from '@podloom/api';
 import {
   type Cache,
   type Client,
@@ -30,7 +30,15 @@ import {
   telling,
   workQueue,
 } from '@podloom/kube';
-import { bridgesNamed, namingKey, rangesOfNode } from '@podloom/network';
+import {
+  type SourceObject,
+  bridgesNamed,
+  describedBridge,
+  namingKey,
+  rangesOfNode,
+  sourceTypeOf,
+  sourceTypes,
+} from '@podloom/network';
 import { allocator } from './allocator.ts';
 import { type Caches, type ServiceRange, asksOtherwise, podMatters } from './caches.ts';
 import type { NetworkContext } from './context.ts';
@@ -38,16 +46,7 @@ import { fresh } from './fresh.ts';
 import { bridgesOf, holders, isObserved } from './pod-network.ts';
 import { reconcileGonePod, reconcilePod, systemOf } from './pod.ts';
 import { type Pace, reconcileSource } from './source.ts';
-import {
-  type SourceKey,
-  type SourceObject,
-  isBridge,
-  keyOfRef,
-  keyOfSource,
-  parseSourceKey,
-  sourceTypeOf,
-  sourceTypes,
-} from './sources.ts';
+import { type SourceKey, keyOfRef, keyOfSource, parseSourceKey } from './sources.ts';
 import { sharing } from './sharing.ts';
 import { startPoolCare } from './pools.ts';
 import { rebuildPools } from './rebuild.ts';
@@ -78,7 +77,10 @@ const concurrency = 512;
 export async function leadNetwork(options: NetworkOptions, signal: AbortSignal): Promise<void> {
   const { client, caches, events, metrics, clock, log } = options;
   await using cleanup = new AsyncDisposableStack();
-  const look = view(caches, options.reservedCidrs, options.serviceRanges);
+  /** Also objects that no pod tells of, such as a Bridge without links. */
+  const reportIn = (namespace: string): void =>
+    look.sourcesIn(namespace).forEach((one) => reportSoon(keyOfSource(one)));
+  const look = view(caches, options.reservedCidrs, options.serviceRanges, (namespace) => reportIn(namespace));
   cleanup.defer(() => look.end());
   const podNetworks = fresh(caches.podNetworks);
   cleanup.defer(() => podNetworks.end());
@@ -131,7 +133,10 @@ export async function leadNetwork(options: NetworkOptions, signal: AbortSignal):
     log,
     sampleImage: options.sampleImage,
     hold(wanted, when) {
-      const lacking = wanted.filter((source) => !hasFinalizer(source, sourceTypeOf(source.kind)?.finalizer ?? ''));
+      const lacking = wanted.filter((source) => {
+        const finalizer = sourceTypeOf(source.kind)?.finalizer;
+        return finalizer !== undefined && !hasFinalizer(source, finalizer);
+      });
       for (const key of lacking.map(keyOfSource)) holding.addAfter(key, when === 'now' ? 0 : aheadMs);
     },
     uses(wanted) {
@@ -161,29 +166,26 @@ export async function leadNetwork(options: NetworkOptions, signal: AbortSignal):
       verdicts.set(keyOf(pod), verdict);
       tellNews(pod, old, verdict, context);
       attaching.follow(pod, verdict);
-      reportAll(pod, old);
-      reportAll(pod, verdict);
+      reportAll(old);
+      reportAll(verdict);
     },
     forget(pod) {
       const old = verdicts.get(keyOf(pod));
       verdicts.delete(keyOf(pod));
       waiting.set(keyOf(pod), []);
       attaching.forget(pod);
-      reportAll(pod, old);
+      reportAll(old);
     },
     waits: (pod, interfaces) => waiting.set(pod, interfaces),
   };
 
-  function reportAll(
-    { metadata: { namespace = '' } }: Pick<KubeObject, 'metadata'>,
-    verdict: Verdict | undefined,
-  ): void {
+  function reportAll(verdict: Verdict | undefined): void {
     if (!verdict) return;
     for (const { loser, winner } of verdict.composed.conflicts) {
-      reportSoon(keyOfRef(namespace, loser));
-      reportSoon(keyOfRef(namespace, winner));
+      reportSoon(keyOfRef(loser));
+      reportSoon(keyOfRef(winner));
     }
-    for (const { ref } of verdict.problems) reportSoon(keyOfRef(namespace, ref));
+    for (const { ref } of verdict.problems) reportSoon(keyOfRef(ref));
     for (const key of verdict.seen.keys()) reportSoon(key);
     for (const source of verdict.composed.sources) reportSoon(keyOfSource(source));
   }
@@ -192,9 +194,9 @@ export async function leadNetwork(options: NetworkOptions, signal: AbortSignal):
     const { namespace, kind, name } = parseSourceKey(key);
     const [type, known] = [sourceTypeOf(kind), sources.get(kind)];
     const source = known?.get(objectKey(name, namespace));
-    if (!type || !source || source.metadata.deletionTimestamp) return 'done';
+    if (!type?.finalizer || !source || source.metadata.deletionTimestamp) return 'done';
     try {
-      known?.wrote(await ensureFinalizer(client, type.resource, source, type.finalizer, { signal }));
+      known?.wrote(await ensureFinalizer(client, type.kind.resource, source, type.finalizer, { signal }));
       return 'done';
     } catch (error) {
       // Written meanwhile, mostly by ourselves, or gone: the cache is about to hear of it.
@@ -226,8 +228,8 @@ export async function leadNetwork(options: NetworkOptions, signal: AbortSignal):
     for (const key of holders(network)) report(key);
     for (const bridge of bridgesOf(network)) {
       const namespace = network.metadata.namespace ?? '';
-      for (const source of caches.sources.get('Bridge')?.by('namespace', namespace) ?? []) {
-        if (isBridge(source) && namingKey(namespace, source.spec.name) === bridge) report(keyOfSource(source));
+      for (const source of look.sourcesIn(namespace)) {
+        if (namingKey(namespace, describedBridge(source) ?? '') === bridge) report(keyOfSource(source));
       }
     }
   };
@@ -253,7 +255,7 @@ export async function leadNetwork(options: NetworkOptions, signal: AbortSignal):
     }),
     caches.deployments.subscribe(({ old, now }) => {
       for (const { kind, name } of (now ?? old)?.metadata.ownerReferences ?? []) {
-        sourceQueue.add(keyOfRef((now ?? old)?.metadata.namespace ?? '', { kind, name }));
+        sourceQueue.add(keyOfRef({ namespace: (now ?? old)?.metadata.namespace ?? '', kind, name }));
       }
     }),
   ];
@@ -275,7 +277,7 @@ export async function leadNetwork(options: NetworkOptions, signal: AbortSignal):
         { name: metadata.name ?? '', namespace: metadata.namespace },
       ]),
       ...sourceTypes.flatMap(({ kind }) => {
-        const cache = caches.sources.get(kind);
+        const cache = caches.sources.get(kind.kind);
         return cache ? [dependsOn(telling(cache, asksOtherwise), podsAround)] : [];
       }),
       dependsOn(caches.pools, (pool) => [...waiting.podsFor(pool), ...loose(pool)]),

@@ -1,12 +1,13 @@
 /** Events: what is new since the last look at a pod, told to the pod's owner and to the owner of the object. What has been told is not repeated. */
 import type { KubeObject, PodNetwork } from '@podloom/api';
 import { type Metrics, type Pod, keyOf, objectKey } from '@podloom/kube';
+import type { ObjectRef } from '@podloom/network';
 import type { NetworkContext } from './context.ts';
 import { isAttached, isObserved, isPrimaryApplied } from './pod-network.ts';
 import type { Verdict } from './verdicts.ts';
 
 interface News {
-  readonly ref: { readonly kind: string; readonly name: string };
+  readonly ref: Pick<ObjectRef, 'kind' | 'namespace' | 'name'>;
   readonly reason: string;
   readonly message: string;
 }
@@ -23,10 +24,9 @@ const textOf = ({ ref, reason, message }: News): string => `${ref.kind} ${ref.na
 
 export function tellNews(pod: Pod, old: Verdict | undefined, now: Verdict, { events, sources }: NetworkContext): void {
   const told = new Set(old?.podUid === now.podUid ? newsOf(old).map(textOf) : []);
-  const namespace = pod.metadata.namespace ?? '';
   for (const one of newsOf(now).filter((news) => !told.has(textOf(news)))) {
     events.warning(pod, one.reason, one.message);
-    const source: KubeObject | undefined = sources.get(one.ref.kind)?.get(objectKey(one.ref.name, namespace));
+    const source: KubeObject | undefined = sources.get(one.ref.kind)?.get(objectKey(one.ref.name, one.ref.namespace));
     const whose = `Pod ${pod.metadata.name}`;
     if (source) {
       events.warning(source, one.reason, one.message.startsWith(whose) ? one.message : `${whose}: ${one.message}`);

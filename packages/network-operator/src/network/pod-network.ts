@@ -1,11 +1,11 @@
 /** What a PodNetwork says about itself: how far its agent is, whose objects it still holds, and whether it is empty. */
 import type { PodInterface, PodNetwork, PodNetworkSpec } from '@podloom/api';
-import { namingKey, recordIn, recordedLink } from '@podloom/network';
-import { type SourceKey, sourceKey } from './sources.ts';
+import { namingKey, recordIn, recordedLink, sourceOfKey } from '@podloom/network';
+import { type SourceKey, inNamespace, keyOfRef, parseSourceKey } from './sources.ts';
 
 /**
- * Annotation: the objects that a change of the spec took out, `Kind/name` separated by commas. They count until the agent has seen that change:
- * without it an operator that restarts in between could not know for whom it waits.
+ * Annotation: the objects that a change of the spec took out, separated by commas: `Kind/name`, or `namespace/Kind/name` of another namespace. They count
+ * until the agent has seen that change: without it an operator that restarts in between could not know for whom it waits.
  */
 export const leavingAnnotation = 'podnetwork.opdev.io/leaving';
 
@@ -26,38 +26,43 @@ export const isClean = (network: PodNetwork): boolean =>
 const holdsSomething = ({ status }: PodNetwork): boolean =>
   (status?.interfaces ?? []).length > 0 || recordIn(status?.primary) !== undefined;
 
-const specSources = ({ interfaces, primary }: Pick<PodNetworkSpec, 'interfaces' | 'primary'>): string[] => [
-  ...new Set(
-    [...interfaces.map(({ source }) => source), ...(primary?.sources ?? [])].map(({ kind, name }) => `${kind}/${name}`),
-  ),
-];
+const specSources = ({ metadata, spec }: PodNetwork): SourceKey[] => {
+  const refs = [...spec.interfaces.map(({ source }) => source), ...(spec.primary?.sources ?? [])];
+  return refs.map((ref) => keyOfRef(inNamespace(ref, metadata.namespace ?? '')));
+};
 
 /** Those of them that still hold something: until the agent has seen the change, and has restored a primary link that nobody changes any more. */
-function stillLeaving(network: PodNetwork): string[] {
+function stillLeaving(network: PodNetwork): SourceKey[] {
   const record = recordIn(network.status?.primary);
   const restoring = record !== undefined && network.spec.primary?.interfaceName !== recordedLink(record);
   if (isObserved(network) && !restoring) return [];
-  return (network.metadata.annotations?.[leavingAnnotation] ?? '').split(',').filter((text) => text !== '');
+  const texts = (network.metadata.annotations?.[leavingAnnotation] ?? '').split(',').filter((text) => text !== '');
+  return texts.map((text) => {
+    const [name = '', kind = '', namespace = network.metadata.namespace ?? ''] = text.split('/').toReversed();
+    return keyOfRef({ namespace, kind, name });
+  });
 }
 
 /** The same PodNetwork with another spec: whom that takes out is noted, beside those whom an earlier one took out. */
 export function withSpec(network: PodNetwork, spec: PodNetworkSpec): PodNetwork {
-  const now = new Set(specSources(spec));
-  const before = [...specSources(network.spec), ...stillLeaving(network)];
-  const leaving = [...new Set(before)].filter((source) => !now.has(source)).toSorted();
+  const now = new Set(specSources({ ...network, spec }));
+  const before = [...specSources(network), ...stillLeaving(network)];
+  const leaving = [...new Set(before)].filter((source) => !now.has(source)).map((key) => leavingText(key, network));
   const { [leavingAnnotation]: _old, ...others } = network.metadata.annotations ?? {};
-  const annotations = leaving.length === 0 ? others : { ...others, [leavingAnnotation]: leaving.join(',') };
+  const annotations = leaving.length === 0 ? others : { ...others, [leavingAnnotation]: leaving.toSorted().join(',') };
   return { ...network, metadata: { ...network.metadata, annotations }, spec };
+}
+
+function leavingText(key: SourceKey, { metadata }: PodNetwork): string {
+  const { namespace, kind, name } = parseSourceKey(key);
+  return namespace === metadata.namespace ? `${kind}/${name}` : `${namespace}/${kind}/${name}`;
 }
 
 /** Every object that has, or may still have, something in this pod. */
 export function holders(network: PodNetwork): SourceKey[] {
-  const namespace = network.metadata.namespace ?? '';
-  const seen = (network.status?.interfaces ?? []).map(({ key }) => key.split('/').slice(0, 2).join('/'));
-  return [...new Set([...specSources(network.spec), ...stillLeaving(network), ...seen])].map((text) => {
-    const [kind = '', name = ''] = text.split('/');
-    return sourceKey(namespace, kind, name);
-  });
+  const { namespace = '' } = network.metadata;
+  const seen = (network.status?.interfaces ?? []).map(({ key }) => keyOfRef(sourceOfKey(key, namespace)));
+  return [...new Set([...specSources(network), ...stillLeaving(network), ...seen])];
 }
 
 /** The bridge's own objects are not named in the interfaces; a Bridge is found by the bridge that it describes. */

@@ -13,7 +13,7 @@ const pod = (name: string): Pod => ({
 const link = (bridge: string) => ({
   key,
   namePrefix: 'pc0',
-  source: { apiVersion: 'v1', kind: 'PodConfig', name: 'c' },
+  source: { apiVersion: 'v1', kind: 'PodConfig', namespace: 'ns', name: 'c' },
   linkType: 'veth' as const,
   bridge: { name: bridge, device: bridge, gateways: [], home: 'node' as const },
   routes: [],

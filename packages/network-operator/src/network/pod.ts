@@ -37,16 +37,18 @@ import {
   type ComposedInterface,
   type ObjectRef,
   type PoolRequest,
+  type Problem,
   coolDownMs,
   networkOf,
+  refOf,
   withAddresses,
 } from '@podloom/network';
 import type { NetworkContext } from './context.ts';
 import { isClean, isIdle, isObserved, isPrimaryApplied, isWaitingFor, withSpec } from './pod-network.ts';
 import { type Wanted, isFinished, isRequested, livingUid, releaseForGone, releaseUnneeded } from './release.ts';
-import { keyOfSource } from './sources.ts';
+import { inNamespace, keyOfSource } from './sources.ts';
 import type { PodComposition } from './view.ts';
-import { type Problem, editionOf } from './verdicts.ts';
+import { editionOf } from './verdicts.ts';
 
 const resource = podNetworkKind.resource;
 
@@ -146,7 +148,7 @@ export async function reconcileGonePod(
   return done;
 }
 
-const nothing: PodComposition = { interfaces: [], conflicts: [], refusals: [], sources: [] };
+const nothing: PodComposition = { interfaces: [], conflicts: [], problems: [], sources: [] };
 
 /** A pod that is about to end keeps what it has until then, as far as it is still asked for, and gets nothing new. */
 function forPod(pod: Pod, network: PodNetwork | undefined, composed: PodComposition): PodComposition {
@@ -256,14 +258,8 @@ function problemsOf(
   { view, caches }: NetworkContext,
 ): Problem[] {
   const why = whyNothing(pod, caches.nodes.get(pod.spec?.nodeName ?? ''));
-  const unserved: Problem[] = why
-    ? view
-        .choosing(pod)
-        .map(({ apiVersion, kind, metadata }) =>
-          Object.assign({ ref: { apiVersion, kind, name: metadata.name ?? '' } }, why),
-        )
-    : [];
-  return [...unserved, ...composed.refusals, ...addressing, ...failuresOf(pod, network)];
+  const unserved: Problem[] = why ? view.choosing(pod).map((source) => Object.assign({ ref: refOf(source) }, why)) : [];
+  return [...unserved, ...composed.problems, ...addressing, ...failuresOf(pod, network)];
 }
 
 /** Why the pod can have no network at all. */
@@ -286,11 +282,7 @@ export const isRefusal = (error: unknown): error is PodloomError =>
   isForbidden(error) || (isApiError(error) && error.retry === 'whenChanged' && !isAlreadyExists(error));
 
 const refusalsFor = ({ sources }: PodComposition, { message }: PodloomError): Problem[] =>
-  sources.map(({ apiVersion, kind, metadata }) => ({
-    ref: { apiVersion, kind, name: metadata.name ?? '' },
-    reason: refused,
-    message,
-  }));
+  sources.map((source) => ({ ref: refOf(source), reason: refused, message }));
 
 /** Reasons of an agent that has not finished, as opposed to one that failed. */
 const unfinished = new Set(['Waiting', 'PodNotRunning']);
@@ -299,7 +291,8 @@ const unfinished = new Set(['Waiting', 'PodNotRunning']);
 function failuresOf(pod: Pod, network: PodNetwork | undefined): Problem[] {
   if (!network || !isObserved(network)) return [];
   const { interfaces, primary } = network.spec;
-  const sources = new Map(interfaces.map(({ key, source }) => [key, source]));
+  const here = (ref: PodInterface['source']): ObjectRef => inNamespace(ref, network.metadata.namespace ?? '');
+  const sources = new Map(interfaces.map(({ key, source }) => [key, here(source)]));
   const problem = (ref: ObjectRef, reason = 'Failed', message = 'no reason given'): Problem => ({
     ref,
     reason,
@@ -310,7 +303,10 @@ function failuresOf(pod: Pod, network: PodNetwork | undefined): Problem[] {
     return state === 'Failed' && ref ? [problem(ref, reason, message)] : [];
   });
   const why = network.status?.primary?.state === 'Failed' ? network.status.primary : primaryGuess(network, failed);
-  return [...failed, ...(why && primary ? primary.sources.map((ref) => problem(ref, why.reason, why.message)) : [])];
+  return [
+    ...failed,
+    ...(why && primary ? primary.sources.map((ref) => problem(here(ref), why.reason, why.message)) : []),
+  ];
 }
 
 /** Of agents that do not say what is wrong with the primary link: what keeps it is said for the pod as a whole. */
@@ -327,11 +323,11 @@ function primaryGuess(
 
 function specOf(
   pod: Pod,
-  { primary, conflicts, refusals }: PodComposition,
+  { primary, conflicts, problems: refused }: PodComposition,
   { interfaces, problems }: Pick<Addressed, 'interfaces' | 'problems'> = { interfaces: [], problems: [] },
 ): PodNetworkSpec {
   const lost = conflicts.map(({ loser: ref, reason, message }) => ({ ref, reason, message }));
-  const waiting = [...lost, ...refusals, ...problems]
+  const waiting = [...lost, ...refused, ...problems]
     .slice(0, podNetworkRoom.waiting)
     .map(({ ref: source, reason, message }) => ({ source, reason, message: message.slice(0, 1_024) }));
   return {

@@ -60,7 +60,7 @@ export function startPoolCare(
 
   function isNeeded({ metadata: { namespace = '' }, spec, status }: IPPool): boolean {
     if (status?.allocations?.some(({ releasedAt }) => releasedAt === undefined)) return true;
-    return declaredNetworks(namespace, view.sourcesByKind(namespace)).some(
+    return declaredNetworks(view.settledIn(namespace)).some(
       ({ network, cidr }) => network === spec.network && cidr === spec.cidr,
     );
   }

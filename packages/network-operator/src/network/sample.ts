@@ -1,9 +1,9 @@
 /** The sample Deployment of a PodConfig: two pods without any privilege, to try networks with. It belongs to the PodConfig and goes with it. */
-import { type PodConfig, podConfigLabel } from '@podloom/api';
+import { type PodConfig, podConfigKind, podConfigLabel } from '@podloom/api';
 import { type Deployment, applyObject, deployments, isAlreadyExists, ownerReference, unlessGone } from '@podloom/kube';
+import { type Problem, type SourceObject, refOf } from '@podloom/network';
 import { type NetworkContext, fieldManager } from './context.ts';
 import { isRefusal } from './pod.ts';
-import type { Problem } from './verdicts.ts';
 
 export interface Sample {
   readonly deployment?: Deployment | undefined;
@@ -11,15 +11,17 @@ export interface Sample {
 }
 
 export async function reconcileSample(
-  config: PodConfig,
+  source: SourceObject,
   context: NetworkContext,
   signal: AbortSignal,
 ): Promise<Sample> {
+  if (!isPodConfig(source)) return { problems: [] };
+  const config = source;
   const { client, caches, sampleImage } = context;
   const { create, name } = config.spec.sampleDeployment ?? {};
   const wanted = create === true && name !== undefined ? sampleDeployment(config, name, sampleImage) : undefined;
   const owned = caches.deployments.by('owner', config.metadata.uid ?? '');
-  const ref = { apiVersion: config.apiVersion, kind: config.kind, name: config.metadata.name ?? '' };
+  const ref = refOf(config);
   const refusal = (message: string): Problem => ({ ref, reason: 'SampleRefused', message });
   const problems: Problem[] = [];
   for (const { metadata } of owned) {
@@ -61,6 +63,8 @@ export async function reconcileSample(
     return { problems: [...problems, { ref, reason: 'SampleNameTaken', message }] };
   }
 }
+
+const isPodConfig = (source: SourceObject): source is PodConfig => source.kind === podConfigKind.kind;
 
 /** Both on one node, because until networks reach across nodes they could not meet otherwise. */
 export function sampleDeployment(config: PodConfig, name: string, image: string) {

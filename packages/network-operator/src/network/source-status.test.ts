@@ -1,4 +1,5 @@
 import { type PodConfig, type PodNetwork, mostListed, podConfigKind, podNetworkKind } from '@podloom/api';
+import { sourceTypeOf } from '@podloom/network';
 import { describe, expect, it } from 'vitest';
 import { type PodState, reportOf } from './source-status.ts';
 
@@ -11,7 +12,7 @@ const source = podConfigKind.parse({
 
 /** Has so many links, and all of them are attached. */
 function attached(name: string, links: number): PodState {
-  const ref = { apiVersion: source.apiVersion, kind: source.kind, name: 'c' };
+  const ref = { apiVersion: source.apiVersion, kind: source.kind, namespace: 'x', name: 'c' };
   const interfaces = Array.from({ length: links }, (_, i) => ({
     key: `PodConfig/c/n${i}`,
     namePrefix: `n${i}`,
@@ -29,7 +30,7 @@ function attached(name: string, links: number): PodState {
   const composed = {
     interfaces: interfaces.map((one) => ({ interface: one, requests: [] })),
     conflicts: [],
-    refusals: [],
+    problems: [],
     sources: [source],
   };
   const verdict = { podUid: name, composed, spec: network.spec, seen: new Map(), problems: [] };
@@ -37,7 +38,7 @@ function attached(name: string, links: number): PodState {
 }
 
 const reportFor = (pods: readonly PodState[]) =>
-  reportOf({ source, pods, conflicts: [], expectedPods: 0, problems: [] }, 0);
+  reportOf({ source, type: sourceTypeOf('PodConfig')!, pods, conflicts: [], expectedPods: 0, problems: [] }, 0);
 
 describe('the status of an object', () => {
   it.each([1, 2])('with more pods of %i links than it has room for lists as many as fit, and says so', (links) => {

@@ -4,10 +4,20 @@
  */
 import { type Condition, type PodNetwork, mostListed } from '@podloom/api';
 import { type NewCondition, isSameJson, setCondition } from '@podloom/kube';
-import { type ComposeConflict, type ObjectRef, configLine, primaryLine } from '@podloom/network';
+import {
+  type ComposeConflict,
+  type Findings,
+  type Phase,
+  type Problem,
+  type SourceObject,
+  type SourceType,
+  configLine,
+  describedBridge,
+  primaryLine,
+} from '@podloom/network';
 import { isAttached, isObserved, isPrimaryApplied } from './pod-network.ts';
-import { type SourceObject, isBridge, isPodConfig, isPodNetworkConfig } from './sources.ts';
-import type { Problem, Verdict } from './verdicts.ts';
+import { isRef } from './sources.ts';
+import type { Verdict } from './verdicts.ts';
 
 export interface PodState {
   readonly name: string;
@@ -18,7 +28,8 @@ export interface PodState {
 
 export interface SourceFacts {
   readonly source: SourceObject;
-  /** Chosen by the object, served, and looked at. For a Bridge: the pods that have a link on it. */
+  readonly type: SourceType;
+  /** Chosen by the object, served, and looked at. For one that describes a bridge: the pods that have a link on it. */
   readonly pods: readonly PodState[];
   /** Conflicts that no pod has to exist for. */
   readonly conflicts: readonly ComposeConflict[];
@@ -28,8 +39,6 @@ export interface SourceFacts {
   readonly device?: string | undefined;
 }
 
-type Phase = 'unset' | 'configuring' | 'configured';
-
 export interface Report {
   readonly status: Readonly<Record<string, unknown>> & { readonly conditions: readonly Condition[] };
   /** Only the agents have to answer before this is final; to write it now would be to write it twice. */
@@ -37,7 +46,7 @@ export interface Report {
 }
 
 export function reportOf(facts: SourceFacts, nowMs: number): Report {
-  const { source } = facts;
+  const { source, type } = facts;
   const states = facts.pods.map((pod) => stateIn(pod, source)).toSorted((a, b) => (a.name < b.name ? -1 : 1));
   const conflicts = [...facts.pods.flatMap(({ verdict }) => verdict.composed.conflicts), ...facts.conflicts];
   const lost = conflicts.filter(({ loser }) => isRef(loser, source));
@@ -53,16 +62,16 @@ export function reportOf(facts: SourceFacts, nowMs: number): Report {
     if (problem) return no(problem.reason, problem.message);
     if (facts.expectedPods > 0) return no('WaitingForPods', `${facts.expectedPods} sample pods do not run yet`);
     if (pending > 0) return no('Configuring', `${pending} of ${states.length} pods are not as declared yet`);
-    if (isEmpty) return { status: 'True', reason: 'NoPods', message: nobody(source) };
+    if (isEmpty) return { status: 'True', reason: 'NoPods', message: nobody(source, type) };
     return {
       status: 'True',
       reason: 'Configured',
       message: states.length === 1 ? '1 pod is as declared' : `${states.length} pods are as declared`,
     };
   })();
-  const { lists, unlisted } = listsOf(source, states);
+  const { lists, unlisted } = listsOf(type, states);
   const isDone = ready.status === 'True';
-  const phase = isDone ? (isEmpty && !isBridge(source) ? 'unset' : 'configured') : 'configuring';
+  const phase = isDone ? (isEmpty && !type.describes ? 'unset' : 'configured') : 'configuring';
   const exhausted = problems.find(({ reason }) => reason === 'Exhausted');
   // Each pod tells of the same one.
   const rivalries = new Map([...lost, ...won].map((one) => [conflictText(one, source), one.reason]));
@@ -81,12 +90,17 @@ export function reportOf(facts: SourceFacts, nowMs: number): Report {
   const common = { observedGeneration: source.metadata.generation, conditions };
   return {
     isInProgress: !isDone && lost.length === 0 && problems.length === 0,
-    status: { ...common, ...details(facts, states.length, lists, phase) },
+    status: { ...common, ...type.report({ phase, pods: states.length, lists, bridges: bridgesOf(facts) }) },
   };
 }
 
 /** While an object goes. */
-export function removalReport(source: SourceObject, waitsFor: readonly PodNetwork[], nowMs: number): Report {
+export function removalReport(
+  source: SourceObject,
+  { hasPhase }: SourceType,
+  waitsFor: readonly PodNetwork[],
+  nowMs: number,
+): Report {
   const nodes = [...new Set(waitsFor.map(({ spec }) => spec.nodeName))].toSorted();
   const message = `Waiting for ${waitsFor.length} pods on ${listed(nodes, ', ')} until the agent there has taken everything away`;
   const ready = { type: 'Ready', ...no('Removing', message) };
@@ -94,7 +108,7 @@ export function removalReport(source: SourceObject, waitsFor: readonly PodNetwor
   const { conditions: _old, ...rest } = source.status ?? {};
   return {
     isInProgress: true,
-    status: { ...rest, ...phaseOf(source, 'configuring'), conditions },
+    status: { ...rest, ...(hasPhase && { phase: 'configuring' satisfies Phase }), conditions },
   };
 }
 
@@ -108,10 +122,10 @@ interface StateInPod {
 
 function stateIn({ name, isEnding, verdict, network }: PodState, source: SourceObject): StateInPod {
   const { interfaces, primary } = verdict.composed;
-  const isMine = isBridge(source)
-    ? ({ bridge }: (typeof interfaces)[number]['interface']) => bridge?.name === source.spec.name
-    : ({ source: ref }: (typeof interfaces)[number]['interface']) => isRef(ref, source);
-  const keys = interfaces.map((one) => one.interface).filter(isMine);
+  const described = describedBridge(source);
+  const keys = interfaces
+    .map((one) => one.interface)
+    .filter(({ bridge, source: ref }) => (described === undefined ? isRef(ref, source) : bridge?.name === described));
   const hasPrimary = primary?.sources.some((ref) => isRef(ref, source)) ?? false;
   const statuses = network?.status?.interfaces ?? [];
   const attached = keys.flatMap(({ key }) =>
@@ -137,14 +151,12 @@ function linesOfPrimary(network: PodNetwork | undefined): string[] {
   return [primaryLine(network.spec.primary.interfaceName, mtuBytes, network.status?.primary?.before?.mtuBytes)];
 }
 
-interface PodLines {
-  readonly podName: string;
-  readonly configList: readonly string[];
-}
-
 /** The lines of each pod, as far as an object has room for them: counted are lines, because a pod with many takes the place of many. */
-function listsOf(source: SourceObject, states: readonly StateInPod[]): { lists: PodLines[]; unlisted: string } {
-  if (!isPodConfig(source) && !isPodNetworkConfig(source)) return { lists: [], unlisted: '' };
+function listsOf(
+  { hasLists }: SourceType,
+  states: readonly StateInPod[],
+): { readonly lists: Findings['lists']; readonly unlisted: string } {
+  if (!hasLists) return { lists: [], unlisted: '' };
   const all = states
     .filter(({ lines }) => lines.length > 0)
     .map(({ name, lines }) => ({ podName: name, configList: lines }));
@@ -154,35 +166,21 @@ function listsOf(source: SourceObject, states: readonly StateInPod[]): { lists: 
   return { lists, unlisted: isCut ? `; the list has room for ${lists.length} of ${all.length} pods` : '' };
 }
 
-function details(
-  { source, pods, device }: SourceFacts,
-  howMany: number,
-  lists: readonly PodLines[],
-  phase: Phase,
-): object {
-  if (isPodConfig(source)) return { phase, podConfigurations: lists };
-  if (isPodNetworkConfig(source)) return { phase, PodNetworkConfigs: lists };
-  if (!isBridge(source)) return { selectedPods: howMany };
+/** Of an object that describes a bridge: the bridge on each node. */
+function bridgesOf({ source, pods, device }: SourceFacts): Findings['bridges'] {
+  const name = describedBridge(source);
+  if (name === undefined) return [];
   const links = pods.flatMap(({ network }) =>
     (network?.spec.interfaces ?? [])
-      .filter((link) => link.bridge?.name === source.spec.name && isAttached(network, link))
+      .filter((link) => link.bridge?.name === name && isAttached(network, link))
       .map(({ bridge }) => ({ nodeName: network?.spec.nodeName ?? '', gateways: bridge?.gateways ?? [] })),
   );
   const nodes = [...new Set(links.map(({ nodeName }) => nodeName))].toSorted().slice(0, mostListed);
-  return {
-    phase,
-    bridgeConfigs: nodes.map((nodeName) => {
-      const here = links.filter((link) => link.nodeName === nodeName);
-      return { nodeName, device: device ?? source.spec.name, addresses: here[0]?.gateways ?? [], ports: here.length };
-    }),
-  };
+  return nodes.map((nodeName) => {
+    const here = links.filter((link) => link.nodeName === nodeName);
+    return { nodeName, device: device ?? name, addresses: here[0]?.gateways ?? [], ports: here.length };
+  });
 }
-
-const phaseOf = (source: SourceObject, phase: Phase): object =>
-  isPodConfig(source) || isPodNetworkConfig(source) || isBridge(source) ? { phase } : {};
-
-export const isRef = (ref: Pick<ObjectRef, 'kind' | 'name'>, { kind, metadata }: SourceObject): boolean =>
-  ref.kind === kind && ref.name === metadata.name;
 
 const no = (reason: string, message: string): Omit<NewCondition, 'type'> => ({ status: 'False', reason, message });
 const yes = (reason: string, message: string): Omit<NewCondition, 'type'> => ({ status: 'True', reason, message });
@@ -196,12 +194,10 @@ function listed(texts: Iterable<string>, separator = '; '): string {
   return [...all.slice(0, most), ...(all.length > most ? [`and ${all.length - most} more`] : [])].join(separator);
 }
 
-function nobody(source: SourceObject): string {
-  if (isBridge(source)) return 'No running pod has a link on it';
-  const none = 'No running pod is selected';
-  if (isPodConfig(source)) return `${none}; give pods the label podconfig=${source.metadata.name}`;
-  if (isPodNetworkConfig(source)) return `${none}; give pods the label podNetworkConfig=${source.metadata.name}`;
-  return none;
+function nobody(source: SourceObject, type: SourceType): string {
+  if (type.describes) return 'No running pod has a link on it';
+  const hint = type.hint?.(source);
+  return `No running pod is selected${hint === undefined ? '' : `; ${hint}`}`;
 }
 
 function keepTimes(

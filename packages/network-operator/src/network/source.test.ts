@@ -1,5 +1,13 @@
-import { type PodConfig, type PodNetwork, podConfigFinalizer, podConfigKind, podNetworkKind } from '@podloom/api';
+import {
+  Conflict,
+  type PodConfig,
+  type PodNetwork,
+  podConfigFinalizer,
+  podConfigKind,
+  podNetworkKind,
+} from '@podloom/api';
 import { manualClock } from '@podloom/kube';
+import { settleNamespace } from '@podloom/network';
 import { describe, expect, it } from 'vitest';
 import type { NetworkContext } from './context.ts';
 import { type Pace, reconcileSource } from './source.ts';
@@ -23,7 +31,7 @@ const networks = (count: number): PodNetwork[] =>
     status: { interfaces: [{ key: 'PodConfig/c/pc0', name: 'pc01', state: 'Removing' }] },
   }));
 
-function world(first: PodConfig, problem?: string) {
+function world(first: PodConfig) {
   let now = first;
   const clock = manualClock(Date.UTC(2030, 0, 1));
   const pace: Pace = new Map();
@@ -38,10 +46,11 @@ function world(first: PodConfig, problem?: string) {
         messages.push(status?.conditions?.[0]?.message);
         return Promise.resolve(now);
       },
+      create: () => Promise.reject(new Conflict('API_FORBIDDEN', 'exceeded quota')),
     },
     sources: new Map([['PodConfig', { get: () => now, wrote: () => undefined }]]),
     caches: { podNetworks: { by: () => held }, nodes: { get: () => ({}) }, deployments: { by: () => [] } },
-    view: { problemOf: () => problem, chosenBy: () => [], sourcesByKind: () => ({}) },
+    view: { chosenBy: () => [], settledIn: () => settleNamespace('ns', [now], { reserved: [] }) },
     events: { normal: () => undefined, warning: (_: unknown, reason: string) => warnings.push(reason) },
     isUsed: () => false,
   } as unknown as NetworkContext;
@@ -85,13 +94,17 @@ describe('an object that goes', () => {
 describe('an object with two problems of its own', () => {
   it('is told of each once, and of what is in no condition again when it is changed', async () => {
     const vlans = { vlans: [{ parentInterfaceName: 'eth1', vlanID: 5 }] };
-    const { clock, messages, warnings, becomes, look } = world(config(vlans), 'no range');
+    const sampleDeployment = { create: true, name: 'taken' };
+    const { clock, messages, warnings, becomes, look } = world(config({ ...vlans, sampleDeployment }));
     for (let i = 0; i < 3; i += 1) {
       await look();
       await clock.advance(30_000);
     }
-    expect([messages, warnings]).toEqual([['no range'], ['InvalidSpec', 'UnsupportedVlans']]);
-    becomes(config(vlans, { generation: 2 }));
+    expect([messages, warnings]).toEqual([
+      [expect.stringContaining('exceeded quota')],
+      ['SampleRefused', 'UnsupportedVlans'],
+    ]);
+    becomes(config({ ...vlans, sampleDeployment }, { generation: 2 }));
     await look();
     expect(warnings.slice(2)).toEqual(['UnsupportedVlans']);
   });

@@ -4,23 +4,21 @@
  */
 import { type Outcome, applyStatus, hasFinalizer, isSameJson, keyOf, objectKey, removeFinalizer } from '@podloom/kube';
 import type { KubeObject, PodNetwork } from '@podloom/api';
-import { bridgeConflicts, namingKey } from '@podloom/network';
+import {
+  type SourceObject,
+  type SourceType,
+  describedBridge,
+  namingKey,
+  problemsOf,
+  sourceTypeOf,
+} from '@podloom/network';
 import { type NetworkContext, fieldManager } from './context.ts';
 import { bridgesOf, holders, isObserved } from './pod-network.ts';
 import { isServed } from './pod.ts';
 import { type Sample, reconcileSample } from './sample.ts';
-import { type PodState, type Report, isRef, removalReport, reportOf } from './source-status.ts';
-import { type Problem, editionOf } from './verdicts.ts';
-import {
-  type SourceKey,
-  type SourceObject,
-  type SourceType,
-  keyOfSource,
-  isBridge,
-  isPodConfig,
-  parseSourceKey,
-  sourceTypeOf,
-} from './sources.ts';
+import { type PodState, type Report, removalReport, reportOf } from './source-status.ts';
+import { editionOf } from './verdicts.ts';
+import { type SourceKey, isRef, keyOfSource, parseSourceKey } from './sources.ts';
 
 /** For so long a status that only waits for agents is held back: they mostly answer within a few milliseconds, and the last of many later. */
 const holdMs = (pods: number): number => 400 + 5 * Math.min(pods, 500);
@@ -60,22 +58,25 @@ export async function reconcileSource(
 
   const nowMs = context.clock.monotonicMs();
   if (my.nextMs !== undefined && my.nextMs > nowMs) return { retryAfterMs: my.nextMs - nowMs };
-  const sample: Sample = isPodConfig(source) ? await reconcileSample(source, context, signal) : { problems: [] };
+  const sample: Sample = await reconcileSample(source, context, signal);
   const pods = podsOf(source, context);
   if (!pods) return 'done';
   // Many pods make a long status that takes long to make: it is made less often, so that nobody waits for it.
   my.nextMs = nowMs + pods.length / 2;
-  const problems = [...sample.problems, ...unreadable(source, context), ...unsupported(source)];
+  const settled = context.view.settledIn(namespace);
+  const problems = [...sample.problems, ...problemsOf(source, settled)];
+  const bridge = describedBridge(source);
   const report = reportOf(
     {
       source,
       pods,
-      conflicts: bridgeConflicts(namespace, context.view.sourcesByKind(namespace)).filter(
+      type,
+      conflicts: [...settled.conflicts.values()].filter(
         ({ loser, winner }) => isRef(loser, source) || isRef(winner, source),
       ),
       expectedPods: Math.max(0, (sample.deployment?.spec?.replicas ?? 0) - pods.length),
       problems,
-      device: isBridge(source) ? context.view.deviceOf(namespace, source.spec.name) : undefined,
+      device: bridge === undefined ? undefined : context.view.deviceOf(namespace, bridge),
     },
     context.clock.now(),
   );
@@ -92,43 +93,24 @@ export async function reconcileSource(
   return outcome === 'done' && sample.problems.length > 0 ? { retryAfterMs: sampleRetryMs } : outcome;
 }
 
-function unreadable(source: SourceObject, { view }: NetworkContext): Problem[] {
-  const { apiVersion, kind, metadata } = source;
-  const message = view.problemOf(source);
-  return message === undefined
-    ? []
-    : [{ ref: { apiVersion, kind, name: metadata.name ?? '' }, reason: 'InvalidSpec', message }];
-}
-
-/** What is accepted, because manifests in use have it, and cannot be done: the object says so, and the rest of it is carried out. */
-function unsupported(source: SourceObject): Problem[] {
-  if (!isPodConfig(source) || (source.spec.vlans ?? []).length === 0) return [];
-  const ref = {
-    apiVersion: source.apiVersion,
-    kind: source.kind,
-    name: source.metadata.name ?? '',
-    fieldPath: 'spec.vlans',
-  };
-  return [{ ref, reason: 'UnsupportedVlans', message: 'spec.vlans: VLANs are not offered yet; take the field out' }];
-}
-
 /** Undefined while one of them has not been looked at: its verdict will bring us back. */
 function podsOf(source: SourceObject, context: NetworkContext): PodState[] | undefined {
   const { caches, podNetworks } = context;
-  const namespace = source.metadata.namespace ?? '';
   const states: PodState[] = [];
-  const mine = isBridge(source)
-    ? caches.podNetworks
-        .by('bridge', namingKey(namespace, source.spec.name))
-        .flatMap((network) => caches.pods.getByKey(keyOf(network)) ?? [])
-    : context.view.chosenBy(source);
+  const bridge = describedBridge(source);
+  const mine =
+    bridge === undefined
+      ? context.view.chosenBy(source)
+      : caches.podNetworks
+          .by('bridge', namingKey(source.metadata.namespace ?? '', bridge))
+          .flatMap((network) => caches.pods.getByKey(keyOf(network)) ?? []);
   for (const pod of mine) {
     const { name = '', uid, deletionTimestamp } = pod.metadata;
-    const network = podNetworks.get(objectKey(name, namespace));
+    const network = podNetworks.get(keyOf(pod));
     if (!isServed(pod, network)) continue;
-    if (!network && (isBridge(source) || !caches.nodes.get(pod.spec?.nodeName ?? ''))) continue;
+    if (!network && (bridge !== undefined || !caches.nodes.get(pod.spec?.nodeName ?? ''))) continue;
     const verdict = context.verdictOf(pod);
-    const isCurrent = isBridge(source) || verdict?.seen.get(keyOfSource(source)) === editionOf(source);
+    const isCurrent = bridge !== undefined || verdict?.seen.get(keyOfSource(source)) === editionOf(source);
     if (verdict?.podUid !== uid || !verdict || !isCurrent) return undefined;
     states.push({ name, isEnding: deletionTimestamp !== undefined, verdict, network });
   }
@@ -144,7 +126,7 @@ interface Writing {
 
 async function write(
   source: SourceObject,
-  { resource, kind }: SourceType,
+  { kind }: SourceType,
   report: Report,
   { context, my, howMany, signal }: Writing,
 ): Promise<Outcome> {
@@ -161,8 +143,8 @@ async function write(
   const { generation } = source.metadata;
   const wasConfigured = source.status?.conditions?.some(({ reason }) => reason === 'Configured');
   const status = report.status as unknown as NonNullable<SourceObject['status']>;
-  const written = await applyStatus<KubeObject>(client, resource, source, status, { fieldManager, signal });
-  sources.get(kind)?.wrote(written as SourceObject);
+  const written = await applyStatus<KubeObject>(client, kind.resource, source, status, { fieldManager, signal });
+  sources.get(kind.kind)?.wrote(written as SourceObject);
   my.heldSinceMs = undefined;
   // Once, not for every pod that comes: the pods have Events of their own. A Bridge without pods is configured, too, and no news.
   const [ready] = report.status.conditions;
@@ -181,18 +163,19 @@ async function letGo(
   { context, my, signal }: Omit<Writing, 'howMany'>,
 ): Promise<Outcome> {
   const { client, caches, clock } = context;
-  if (!hasFinalizer(source, type.finalizer) || context.isUsed(key)) return 'done';
+  const { finalizer } = type;
+  if (finalizer === undefined || !hasFinalizer(source, finalizer) || context.isUsed(key)) return 'done';
   const left = stillThere(source, key, caches.podNetworks.by('namespace', source.metadata.namespace ?? ''), context);
   if (left.length === 0) {
     // A PodNetwork that a leader before us made may be on its way to our cache.
     const networks = await context.listPodNetworks(source.metadata.namespace ?? '');
     if (stillThere(source, key, networks, context).length > 0) return { retryAfterMs: removalHoldMs };
-    await removeFinalizer(client, type.resource, source, type.finalizer, { signal });
+    await removeFinalizer(client, type.kind.resource, source, finalizer, { signal });
     return 'done';
   }
   const sinceMs = clock.now() - Date.parse(source.metadata.deletionTimestamp ?? '');
   if (sinceMs < removalHoldMs) return { retryAfterMs: removalHoldMs };
-  const report = removalReport(source, left, clock.now());
+  const report = removalReport(source, type, left, clock.now());
   return await write(source, type, report, { context, my, howMany: left.length, signal });
 }
 
@@ -203,12 +186,13 @@ function stillThere(
   networks: readonly PodNetwork[],
   context: NetworkContext,
 ): PodNetwork[] {
+  const bridge = describedBridge(source);
   return networks.filter((network) => {
     if (!context.caches.nodes.get(network.spec.nodeName)) return false;
-    if (!isBridge(source)) return holders(network).includes(key);
-    if (!bridgesOf(network).includes(namingKey(source.metadata.namespace ?? '', source.spec.name))) return false;
+    if (bridge === undefined) return holders(network).includes(key);
+    if (!bridgesOf(network).includes(namingKey(source.metadata.namespace ?? '', bridge))) return false;
     // Others may go on using the bridge; it is theirs once they are composed without this object and the agent has seen it.
-    return !isObserved(network) || !isComposedWithout(source.spec.name, network, context);
+    return !isObserved(network) || !isComposedWithout(bridge, network, context);
   });
 }
 

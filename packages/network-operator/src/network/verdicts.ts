@@ -3,15 +3,9 @@
  * restart loses nothing; a source whose pods were not all looked at yet waits with its status instead of writing half of it.
  */
 import type { KubeObject, PodNetworkSpec } from '@podloom/api';
-import type { ObjectRef } from '@podloom/network';
+import type { Problem } from '@podloom/network';
 import type { SourceKey } from './sources.ts';
 import type { PodComposition } from './view.ts';
-
-export interface Problem {
-  readonly ref: ObjectRef;
-  readonly reason: string;
-  readonly message: string;
-}
 
 export interface Verdict {
   readonly podUid: string;

@@ -1,5 +1,5 @@
 import { type KubeObject, type PodConfig, podConfigKind } from '@podloom/api';
-import type { Change, Pod } from '@podloom/kube';
+import type { Change, ObjectKey, Pod } from '@podloom/kube';
 import { keyOf } from '@podloom/kube';
 import { describe, expect, it } from 'vitest';
 import type { Caches } from './caches.ts';
@@ -18,6 +18,7 @@ function cache<T extends KubeObject>() {
   };
   return {
     get: (name: string) => held.get(name),
+    getByKey: (key: ObjectKey) => held.get(key),
     list: () => [...held.values()],
     by: (_: string, namespace: string) => [...held.values()].filter(({ metadata }) => metadata.namespace === namespace),
     subscribe(listener: (change: Change<T>) => void) {

@@ -1,16 +1,7 @@
-/** What composing takes and gives. The operator hands in everything of the pod's namespace; composing picks what selects the pod. */
+/** What composing gives. */
 import type { PodInterface, PodNetworkSpec } from '@podloom/api';
 import type { NetworkRange } from '../ipam/types.ts';
-
-export interface PodIdentity {
-  readonly namespace: string;
-  readonly name: string;
-  readonly uid: string;
-  readonly nodeName: string;
-  readonly labels: Readonly<Record<string, string>>;
-  /** Such a pod has no network of its own, and gets none. */
-  readonly hostNetwork?: boolean | undefined;
-}
+import type { ObjectRef, Problem } from '../source/source.ts';
 
 /** What a pool is asked: the range as `poolsOf` takes it, and a static address or the next free one. */
 export interface AddressRequest extends NetworkRange {
@@ -19,7 +10,7 @@ export interface AddressRequest extends NetworkRange {
 
 /** An interface whose addresses are still to be given: `withAddresses` makes the PodInterface of it. */
 export interface ComposedInterface {
-  readonly interface: Omit<PodInterface, 'addresses'>;
+  readonly interface: Omit<PodInterface, 'addresses' | 'source'> & { readonly source: ObjectRef };
   readonly requests: readonly AddressRequest[];
 }
 
@@ -29,13 +20,6 @@ export const withAddresses = (composed: ComposedInterface, addresses: readonly s
   addresses: [...addresses],
 });
 
-export interface ObjectRef {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly name: string;
-  readonly fieldPath?: string | undefined;
-}
-
 /** `loser` does not get what `winner` has: the older one, or of a bridge whoever decides what it is like. */
 export interface ComposeConflict {
   readonly loser: ObjectRef;
@@ -44,8 +28,14 @@ export interface ComposeConflict {
   readonly message: string;
 }
 
+export type ComposedPrimary = Omit<NonNullable<PodNetworkSpec['primary']>, 'sources'> & {
+  readonly sources: ObjectRef[];
+};
+
 export interface ComposedPod {
   readonly interfaces: readonly ComposedInterface[];
-  readonly primary?: PodNetworkSpec['primary'];
+  readonly primary?: ComposedPrimary;
   readonly conflicts: readonly ComposeConflict[];
+  /** What is asked for in this pod and may not be had, or cannot be read. */
+  readonly problems: readonly Problem[];
 }

@@ -1,18 +1,17 @@
 /** The bridges with a range that the objects of a namespace ask for, whoever gets them: a pool of any other network is of the past. */
-import { type Sources, bridgeWishes, linkWishes } from './wishes.ts';
+import { bridgeOf } from './bridges.ts';
+import type { Settled } from './settle.ts';
 
 export interface DeclaredNetwork {
   readonly network: string;
   readonly cidr: string;
 }
 
-export function declaredNetworks(namespace: string, sources: Sources): DeclaredNetwork[] {
-  const links = linkWishes(sources).filter(({ asker }) => asker.namespace === namespace);
-  const bridges = bridgeWishes(sources).filter(({ asker }) => asker.namespace === namespace);
-  return [
-    ...links.flatMap(({ bridge, cidrs }) =>
-      bridge === undefined ? [] : cidrs.map((cidr) => ({ network: bridge, cidr })),
-    ),
-    ...bridges.flatMap(({ name, cidrs }) => cidrs.map((cidr) => ({ network: name, cidr }))),
-  ];
+export function declaredNetworks({ objects }: Settled): DeclaredNetwork[] {
+  const all = [...objects.values()];
+  const requests = [...all.flatMap(({ links = [] }) => links), ...all.flatMap(({ bridges = [] }) => bridges)];
+  return requests.flatMap((request) => {
+    const network = bridgeOf(request);
+    return network === undefined ? [] : request.cidrs.map((cidr) => ({ network, cidr }));
+  });
 }

@@ -3,8 +3,8 @@
  * others get a hashed one. FNV is collided easily on purpose, so a hashed name that is taken gives way to the next.
  */
 import { hashText } from '../hash.ts';
-import { type SourceObject, bridgesNamed } from './sources.ts';
-import { type Sources, present } from './wishes.ts';
+import { bridgeOf } from './bridges.ts';
+import type { Settled } from './settle.ts';
 
 export interface BridgeNaming {
   readonly namespace: string;
@@ -15,12 +15,19 @@ export interface BridgeNaming {
   readonly device?: string | undefined;
 }
 
-/** The bridges that objects name, of any number of namespaces. */
-export const bridgeNamings = (sources: Sources): BridgeNaming[] =>
-  present<SourceObject>(Object.values(sources).flat()).flatMap((source) => {
-    const { namespace = '', creationTimestamp: since = '' } = source.metadata;
-    return bridgesNamed(source).map((bridge) => ({ namespace, bridge, since }));
-  });
+/** The bridges that objects of the namespace name, and may have. */
+export function bridgeNamings({ namespace, objects, refusals }: Settled): BridgeNaming[] {
+  const namings: BridgeNaming[] = [];
+  for (const { links = [], bridges = [] } of objects.values()) {
+    for (const request of [...links, ...bridges]) {
+      const bridge = bridgeOf(request);
+      if (bridge !== undefined && !refusals.has(request)) {
+        namings.push({ namespace, bridge, since: request.source.since });
+      }
+    }
+  }
+  return namings;
+}
 
 export const namingKey = (namespace: string, bridge: string): string => `${namespace}/${bridge}`;
 

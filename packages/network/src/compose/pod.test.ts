@@ -16,13 +16,13 @@ import {
 } from '@podloom/api';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { PodIdentity } from './composed.ts';
+import { selects } from '../source/selects.ts';
+import type { PodIdentity, SourceObject } from '../source/source.ts';
 import { declaredNetworks } from './declared.ts';
 import { bridgeDevices, bridgeNamings, type BridgeNaming, uniqueNamings } from './devices.ts';
-import { bridgeConflicts, bridgeSettings, composePod } from './pod.ts';
-import { grantsFor, refusalOf } from './refusals.ts';
-import { selects } from './selects.ts';
-import { type Sources, unreadable } from './wishes.ts';
+import { composePod } from './pod.ts';
+import { type Limits, grantsFor } from './refusals.ts';
+import { problemsOf, settleNamespace } from './settle.ts';
 
 const pod: PodIdentity = {
   namespace: 'cnf-test',
@@ -53,6 +53,13 @@ const primary = (name: string, age: number, spec: object): PrimaryNetwork =>
   object(primaryNetworkKind, name, age, { podSelector: {}, ...spec });
 const bridge = (name: string, age: number, spec: object): Bridge => object(bridgeKind, name, age, { name, ...spec });
 
+type Sources = Readonly<Record<string, readonly SourceObject[]>>;
+const settled = (sources: Sources, limits: Limits = { reserved: [] }) =>
+  settleNamespace('cnf-test', Object.values(sources).flat(), limits);
+const compose = (identity: PodIdentity, sources: Sources, limits?: Limits) =>
+  composePod(identity, settled(sources, limits));
+const bridgeConflicts = (sources: Sources) => [...settled(sources).conflicts.values()];
+
 const grant = { apiVersion: networkGrantKind.apiVersion, kind: networkGrantKind.kind, metadata: { name: 'g' } };
 const pc0 = { name: 'pc0', linkType: 'veth', master: 'pcbr0', parent: 'pc0', cidr: '192.168.100.0/24' };
 const pc1 = { name: 'pc1', linkType: 'veth', master: 'pcbr1', parent: 'pc1', cidr: '192.168.99.0/24' };
@@ -60,9 +67,11 @@ const pc1 = { name: 'pc1', linkType: 'veth', master: 'pcbr1', parent: 'pc1', cid
 const numbered = <T>(count: number, one: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => one(i));
 const room = podNetworkRoom;
 
+const problems = (object: SourceObject) => problemsOf(object, settled({ all: [object] })).map((one) => one.message);
+
 describe('composePod', () => {
   it('makes of the sample PodConfig two interfaces on their bridges, each asking for an address', () => {
-    const composed = composePod(pod, { podConfigs: [podConfig('a', 1, pc0, pc1)] });
+    const composed = compose(pod, { podConfigs: [podConfig('a', 1, pc0, pc1)] });
     expect(composed.conflicts).toEqual([]);
     expect(composed.interfaces).toEqual([
       {
@@ -72,6 +81,7 @@ describe('composePod', () => {
           source: {
             apiVersion: 'podconfig.opdev.io/v1alpha1',
             kind: 'PodConfig',
+            namespace: 'cnf-test',
             name: 'a',
             fieldPath: 'spec.networkAttachments[0]',
           },
@@ -86,7 +96,7 @@ describe('composePod', () => {
   });
 
   it('gives what a PodNetwork may be', () => {
-    const { interfaces } = composePod(pod, { podConfigs: [podConfig('a', 1, pc0)] });
+    const { interfaces } = compose(pod, { podConfigs: [podConfig('a', 1, pc0)] });
     const spec = {
       podUid: 'u',
       nodeName: 'n',
@@ -101,13 +111,13 @@ describe('composePod', () => {
     ['of another namespace', { ...pod, namespace: 'other' }],
     ["on the node's own network", { ...pod, hostNetwork: true }],
   ])('gives nothing to a pod %s', (_, identity) => {
-    expect(composePod(identity, { podConfigs: [podConfig('a', 1, pc0)] }).interfaces).toEqual([]);
+    expect(compose(identity, { podConfigs: [podConfig('a', 1, pc0)] }).interfaces).toEqual([]);
   });
 
   it('gives nothing for an object that is being deleted', () => {
     const doomed = podConfig('a', 1, pc0);
     const leaving = { ...doomed, metadata: { ...doomed.metadata, deletionTimestamp: '2030-01-01T00:00:00Z' } };
-    expect(composePod(pod, { podConfigs: [leaving] }).interfaces).toEqual([]);
+    expect(compose(pod, { podConfigs: [leaving] }).interfaces).toEqual([]);
   });
 
   it('asks static addresses of the ranges that they lie in, and the next free one of the others', () => {
@@ -118,7 +128,7 @@ describe('composePod', () => {
       addresses: ['10.0.0.9'],
       exclude: ['fd00:1::/80'],
     };
-    const { interfaces } = composePod(pod, { additionalNetworks: [additional('x', 1, spec)] });
+    const { interfaces } = compose(pod, { additionalNetworks: [additional('x', 1, spec)] });
     expect(interfaces[0]?.requests).toEqual([
       { network: 'b0', cidr: '10.0.0.0/24', gateway: '10.0.0.1', exclude: [], address: '10.0.0.9' },
       { network: 'b0', cidr: 'fd00:1::/64', gateway: 'fd00:1::1', exclude: ['fd00:1::/80'] },
@@ -127,7 +137,7 @@ describe('composePod', () => {
 
   it('takes a name and a prefix of the same letters for two interfaces', () => {
     const keys = [{ name: 'net1' }, { namePrefix: 'net1' }].map(
-      (spec) => composePod(pod, { additionalNetworks: [additional('x', 1, spec)] }).interfaces[0]?.interface.key,
+      (spec) => compose(pod, { additionalNetworks: [additional('x', 1, spec)] }).interfaces[0]?.interface.key,
     );
     expect(keys).toEqual(['AdditionalNetwork/x/name:net1', 'AdditionalNetwork/x/net1']);
   });
@@ -137,7 +147,7 @@ describe('composePod', () => {
       podConfigs: [podConfig('a', 1, { name: 'pc0', master: 'br9' })],
       bridges: [bridge('br9', 0, { cidr: '10.9.0.0/24', gateway: '10.9.0.254', mtu: 9000 })],
     };
-    const [first] = composePod(pod, sources, new Map([['cnf-test/br9', 'brhash']])).interfaces;
+    const [first] = composePod(pod, settled(sources), { devices: new Map([['cnf-test/br9', 'brhash']]) }).interfaces;
     expect(first?.interface.bridge).toEqual({
       name: 'br9',
       device: 'brhash',
@@ -149,12 +159,12 @@ describe('composePod', () => {
   });
 
   it('asks no address for a link without a bridge', () => {
-    const { interfaces } = composePod(pod, { podConfigs: [podConfig('a', 1, { ...pc0, master: undefined })] });
+    const { interfaces } = compose(pod, { podConfigs: [podConfig('a', 1, { ...pc0, master: undefined })] });
     expect(interfaces.map(({ requests }) => requests)).toEqual([[]]);
   });
 
   it('gives the bridge no address where the gateway is None', () => {
-    const [first] = composePod(pod, { podConfigs: [podConfig('a', 1, { ...pc0, gateway: 'None' })] }).interfaces;
+    const [first] = compose(pod, { podConfigs: [podConfig('a', 1, { ...pc0, gateway: 'None' })] }).interfaces;
     expect(first?.interface.bridge?.gateways).toEqual([]);
     expect(first?.requests).toMatchObject([{ gateway: null }]);
   });
@@ -181,7 +191,7 @@ describe('composePod', () => {
   ])('lets the older have it when two want %s, and names it to the younger', (_, attachment, reason) => {
     const older = podConfig('a', 10, { ...pc0, addresses: ['192.168.100.7'], routes: [{ to: 'fd00:9::/48' }] });
     const younger = podNetworkConfig('b', 5, { additionalNetworks: [attachment] });
-    const { interfaces, conflicts } = composePod(pod, { podConfigs: [older], podNetworkConfigs: [younger] });
+    const { interfaces, conflicts } = compose(pod, { podConfigs: [older], podNetworkConfigs: [younger] });
     expect(interfaces.map((entry) => entry.interface.key)).toEqual(['PodConfig/a/pc0']);
     expect(conflicts).toMatchObject([
       { reason, loser: { kind: 'PodNetworkConfig', name: 'b' }, winner: { kind: 'PodConfig', name: 'a' } },
@@ -192,7 +202,7 @@ describe('composePod', () => {
   it('goes by kind and name where several were made within one second', () => {
     const spec = { name: 'net1', bridge: 'pcbr0', cidr: '10.1.0.0/24' };
     const additionalNetworks = [additional('z', 5, spec), additional('b', 5, spec)];
-    const { interfaces, conflicts } = composePod(pod, { podConfigs: [podConfig('a', 5, pc0)], additionalNetworks });
+    const { interfaces, conflicts } = compose(pod, { podConfigs: [podConfig('a', 5, pc0)], additionalNetworks });
     expect(interfaces.map((entry) => entry.interface.source.name)).toEqual(['b']);
     expect(conflicts.map(({ loser, winner }) => [loser.name, winner.name])).toEqual([
       ['z', 'b'],
@@ -211,7 +221,7 @@ describe('composePod', () => {
     const podConfigs = [podConfig('a', 10, { ...pc0, gateway: has })];
     const attachment = { networkName: 'x', master: 'pcbr0', cidr: pc0.cidr, gateway: asks };
     const podNetworkConfigs = [podNetworkConfig('b', 5, { additionalNetworks: [attachment] })];
-    const { interfaces, conflicts } = composePod(pod, { podConfigs, podNetworkConfigs });
+    const { interfaces, conflicts } = compose(pod, { podConfigs, podNetworkConfigs });
     expect(interfaces).toHaveLength(isServed ? 2 : 1);
     expect(conflicts.map(({ reason }) => reason)).toEqual(isServed ? [] : ['BridgeConflict']);
     const gateways = has === 'None' ? [] : ['192.168.100.1/24'];
@@ -220,9 +230,7 @@ describe('composePod', () => {
 
   it('tells a younger Bridge that an attachment decided otherwise', () => {
     const sources = { podConfigs: [podConfig('a', 9, pc0)], bridges: [bridge('pcbr0', 1, { cidr: '10.0.0.0/8' })] };
-    expect(bridgeConflicts('cnf-test', sources)).toMatchObject([
-      { loser: { kind: 'Bridge' }, winner: { kind: 'PodConfig' } },
-    ]);
+    expect(bridgeConflicts(sources)).toMatchObject([{ loser: { kind: 'Bridge' }, winner: { kind: 'PodConfig' } }]);
   });
 
   it.each([
@@ -239,10 +247,10 @@ describe('composePod', () => {
     ],
   ])('tells %s that the bridge has another MTU', (_, bridges) => {
     const sources = { bridges, podConfigs: [podConfig('a', 1, { name: 'pc0', master: 'br9' })] };
-    expect(bridgeConflicts('cnf-test', sources)).toMatchObject([
+    expect(bridgeConflicts(sources)).toMatchObject([
       { reason: 'BridgeConflict', loser: { name: 'small' }, winner: { name: 'jumbo' } },
     ]);
-    expect(composePod(pod, sources).interfaces[0]?.interface.bridge?.mtuBytes).toBe(9000);
+    expect(compose(pod, sources).interfaces[0]?.interface.bridge?.mtuBytes).toBe(9000);
   });
 
   it('hands out nothing that is excluded by the Bridge whose range it is, whoever has the MTU', () => {
@@ -250,7 +258,7 @@ describe('composePod', () => {
       bridge('jumbo', 9, { name: 'br9', mtu: 9000 }),
       bridge('small', 5, { name: 'br9', mtu: 1400, cidr: '10.9.0.0/24', exclude: ['10.9.0.0/25'] }),
     ];
-    const { interfaces } = composePod(pod, {
+    const { interfaces } = compose(pod, {
       bridges,
       podConfigs: [podConfig('a', 1, { name: 'pc0', master: 'br9' })],
     });
@@ -266,7 +274,7 @@ describe('composePod', () => {
       interfaces,
       primary: merged,
       conflicts,
-    } = composePod(pod, {
+    } = compose(pod, {
       podConfigs: [podConfig('a', linkAge, { ...pc0, routes })],
       primaryNetworks: [primary('p', primaryAge, { routes })],
     });
@@ -283,22 +291,25 @@ describe('composePod', () => {
   ])(
     'gives a node %s with gateway %s, granted %j, only where it takes nothing from others',
     (cidr, gateway, cidrs, reason) => {
-      const [one] = composePod(pod, { podConfigs: [podConfig('a', 1, { ...pc0, cidr, gateway })] }).interfaces;
       const grants = [{ ...grant, spec: { namespaces: {}, cidrs } }];
-      expect(refusalOf(one!, { reserved: [], grants })?.reason).toBe(reason);
+      const podConfigs = [podConfig('a', 1, { ...pc0, cidr, gateway })];
+      const { interfaces, problems } = compose(pod, { podConfigs }, { reserved: [], grants });
+      expect(problems[0]?.reason).toBe(reason);
+      expect(interfaces).toHaveLength(reason === undefined ? 1 : 0);
     },
   );
 
   it('reads no object whose texts mean nothing, and says which text it is', () => {
     const good = podConfig('a', 1, pc0);
     const bad = { ...good, spec: { networkAttachments: [{ ...pc0, cidr: '10.0.0/24' }] } } as PodConfig;
-    expect(unreadable({ podConfigs: [good] })).toBeUndefined();
-    expect(unreadable({ podConfigs: [bad] })).toContain('"10.0.0/24"');
+    expect(problems(good)).toEqual([]);
+    expect(problems(bad)).toEqual([expect.stringContaining('"10.0.0/24"')]);
+    expect(compose(pod, { podConfigs: [bad] }).interfaces).toEqual([]);
     const routed = primary('p', 1, { routes: [{ to: '10.7.0.0/16' }] });
-    expect(unreadable({ primaryNetworks: [routed] })).toBeUndefined();
+    expect(problems(routed)).toEqual([]);
     const routes = ['10.0.0.1', '10.0.0.2'].map((via) => ({ to: '10.7.0.0/16', via }));
     const twice = { ...routed, spec: { ...routed.spec, routes } };
-    expect(unreadable({ primaryNetworks: [twice] })).toContain('Two routes lead to 10.7.0.0/16 with metric 0');
+    expect(problems(twice)).toEqual([expect.stringContaining('Two routes lead to 10.7.0.0/16 with metric 0')]);
   });
 
   it('joins changes of the primary link and refuses a second MTU', () => {
@@ -309,7 +320,7 @@ describe('composePod', () => {
         primary('rival', 4, { mtuBytes: 9000 }),
       ],
     };
-    const composed = composePod(pod, sources);
+    const composed = compose(pod, sources);
     expect(composed.primary).toMatchObject({ interfaceName: 'eth0', mtuBytes: 1400, txQueueLength: 500 });
     expect(composed.primary?.sources.map(({ name }) => name)).toEqual(['b', 'queue']);
     expect(composed.conflicts).toMatchObject([
@@ -351,7 +362,7 @@ describe('composePod', () => {
       },
     ],
   ])('leaves out the youngest where there are more %s than a PodNetwork has room for', (what, most, sources) => {
-    const { interfaces, primary: merged, conflicts } = composePod(pod, sources);
+    const { interfaces, primary: merged, conflicts } = compose(pod, sources);
     const all = Object.values(sources).flat();
     const names = all.map(({ metadata }) => metadata.name);
     expect(conflicts).toMatchObject([{ loser: { name: names.at(-1) }, winner: { name: names.at(-2) } }]);
@@ -364,7 +375,7 @@ describe('composePod', () => {
       primary('a', 9, { routes: [{ to: 'fd00:9::/64', via: 'fe80::1' }] }),
       primary('b', 5, { routes: [{ to: 'fd00:9::/64', via: 'fe80::2', metric: 0 }] }),
     ];
-    expect(composePod(pod, { primaryNetworks }).conflicts).toMatchObject([{ loser: { name: 'b' } }]);
+    expect(compose(pod, { primaryNetworks }).conflicts).toMatchObject([{ loser: { name: 'b' } }]);
   });
 });
 
@@ -439,7 +450,7 @@ const anyDeclared = fc.record({
 });
 type Declared = typeof anyDeclared extends fc.Arbitrary<infer T> ? T : never;
 
-const made = (declared: Declared): Required<Sources> => ({
+const made = (declared: Declared): Sources => ({
   podConfigs: declared.podConfigs.map(({ name, age, spec }) => podConfig(name, age, ...spec)),
   podNetworkConfigs: declared.podNetworkConfigs.map(({ name, age, spec: { links, mtu } }) =>
     podNetworkConfig(name, age, {
@@ -478,10 +489,10 @@ const sides = ([one, other]: readonly [Declared, Declared]) => [made(one), made(
 
 /** What the bridges of the namespace are like, without what no one sees. */
 const shown = (sources: Sources): string[][] => [
-  asTexts(bridgeConflicts('cnf-test', sources)),
-  asTexts([...bridgeSettings('cnf-test', sources)].map(([name, { owner, ...rest }]) => [name, owner.ref, rest])),
-  asTexts(bridgeDevices(bridgeNamings(sources))),
-  asTexts(declaredNetworks('cnf-test', sources)),
+  asTexts(bridgeConflicts(sources)),
+  asTexts([...settled(sources).bridges].map(([name, { owner, ...rest }]) => [name, owner.ref, rest])),
+  asTexts(bridgeDevices(bridgeNamings(settled(sources)))),
+  asTexts(declaredNetworks(settled(sources))),
 ];
 
 describe('the same objects in another order, with other uids', () => {
@@ -492,8 +503,8 @@ describe('the same objects in another order, with other uids', () => {
     fc.assert(
       fc.property(twice, (declared) => {
         const [one, other] = sides(declared);
-        const composed = composePod(pod, one);
-        expect(composePod(pod, other)).toEqual(composed);
+        const composed = compose(pod, one);
+        expect(compose(pod, other)).toEqual(composed);
         for (const { reason } of composed.conflicts) told.add(reason);
       }),
       { numRuns: 1000 },
@@ -513,7 +524,7 @@ describe('the same objects in another order, with other uids', () => {
       fc.property(twice, (declared) => {
         const [one, other] = sides(declared);
         expect(shown(other)).toEqual(shown(one));
-        lost += bridgeConflicts('cnf-test', one).length;
+        lost += bridgeConflicts(one).length;
       }),
       { numRuns: 500 },
     );

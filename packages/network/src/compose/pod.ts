@@ -3,100 +3,119 @@
  * both have goes to the older, and the younger is told whose it is.
  */
 import { cidrContains, formatIp, parseIp, podNetworkRoom } from '@podloom/api';
-import { type SettledBridges, gatewayOf, gatewaysOf, settleBridges } from './bridges.ts';
-import type { AddressRequest, ComposeConflict, ComposedInterface, ComposedPod, PodIdentity } from './composed.ts';
+import { refOf } from '../source/attachment.ts';
+import { choiceOf, namedBy, sourceTypeOf, sourceTypes } from '../source/registry.ts';
+import type {
+  LinkRequest,
+  ObjectRef,
+  PodIdentity,
+  PrimaryRequest,
+  Problem,
+  RangeRequest,
+  Requests,
+  SourceObject,
+} from '../source/source.ts';
+import { routePlace } from '../route.ts';
+import { byAge } from './age.ts';
+import { gatewayOf, gatewaysOf } from './bridges.ts';
+import type { AddressRequest, ComposeConflict, ComposedInterface, ComposedPod } from './composed.ts';
 import { namingKey } from './devices.ts';
-import { mergePrimaries, primaryCrowding, primaryRivalry, routePlace } from './primary.ts';
-import {
-  type LinkWish,
-  type PrimaryWish,
-  type RangeWish,
-  type Sources,
-  bridgeWishes,
-  byAge,
-  linkWishes,
-  primaryWishes,
-} from './wishes.ts';
+import { mergePrimaries, primaryCrowding, primaryRivalry } from './primary.ts';
+import { linkRefusal } from './refusals.ts';
+import type { Settled } from './settle.ts';
 
-/** `sources` must not change once they were given; `devices` from `bridgeDevices`; a bridge that is not in it has its plain name. */
-export function composePod(
-  pod: PodIdentity,
-  sources: Sources,
-  devices: ReadonlyMap<string, string> = new Map(),
-): ComposedPod {
-  if (pod.hostNetwork) return { interfaces: [], conflicts: [] };
-  const isForPod = ({ asker }: { readonly asker: LinkWish['asker'] }): boolean => asker.chooses(pod.labels);
-  const { links, primaries, bridges } = wishesIn(pod.namespace, sources);
+export interface ComposeOptions {
+  /** From `bridgeDevices`; a bridge that is not in it has its plain name. */
+  readonly devices?: ReadonlyMap<string, string>;
+  /** An object that the pod names, of any namespace. Left out, those of the pod's own are found. */
+  readonly find?: (ref: ObjectRef) => SourceObject | undefined;
+  readonly types?: typeof sourceTypes;
+}
 
-  const accepted: (LinkWish | PrimaryWish)[] = [];
+type Request = LinkRequest | PrimaryRequest;
+
+/** `settled` is of the pod's namespace. */
+export function composePod(pod: PodIdentity, settled: Settled, options: ComposeOptions = {}): ComposedPod {
+  if (pod.hostNetwork || pod.namespace !== settled.namespace) return { interfaces: [], conflicts: [], problems: [] };
+  const { requests, problems } = requestedFor(pod, settled, options);
+  const refusals = requests.flatMap((one) => refusalOf(one, settled) ?? []);
+
+  const accepted: Request[] = [];
   const conflicts: ComposeConflict[] = [];
-  for (const wish of [...links, ...primaries].filter(isForPod).toSorted(byAge)) {
-    const [olderLinks, olderPrimaries] = [accepted.filter(isLink), accepted.filter(isPrimary)];
-    const conflict = isLink(wish)
-      ? (bridges.losers.get(wish) ??
-        rivalry(wish, olderLinks) ??
-        routeRivalry(wish, accepted) ??
-        crowding(wish, olderLinks))
-      : (primaryRivalry(wish, olderPrimaries) ??
-        routeRivalry(wish, olderLinks) ??
-        primaryCrowding(wish, olderPrimaries));
+  for (const request of requests.filter((one) => !refusalOf(one, settled)).toSorted(byAge)) {
+    const conflict = settled.conflicts.get(request) ?? conflictWith(request, accepted);
     if (conflict) conflicts.push(conflict);
-    else accepted.push(wish);
+    else accepted.push(request);
   }
   const primary = mergePrimaries(accepted.filter(isPrimary));
+  const links = accepted.filter(isLink);
   return {
-    interfaces: accepted.filter(isLink).map((wish) => composeInterface(wish, bridges, pod.namespace, devices)),
+    interfaces: links.map((link) => composeInterface(link, settled, options.devices ?? new Map())),
     ...(primary === undefined ? {} : { primary }),
     conflicts,
+    problems: [...problems, ...refusals],
   };
 }
 
-const isPrimary = (wish: LinkWish | PrimaryWish): wish is PrimaryWish => 'primary' in wish;
-const isLink = (wish: LinkWish | PrimaryWish): wish is LinkWish => !isPrimary(wish);
+const isPrimary = (request: Request): request is PrimaryRequest => 'primary' in request;
+const isLink = (request: Request): request is LinkRequest => !isPrimary(request);
 
-/** Bridges of one namespace that lose against an older wish; their own status tells. */
-export const bridgeConflicts = (namespace: string, sources: Sources): ComposeConflict[] => [
-  ...wishesIn(namespace, sources).bridges.losers.values(),
-];
+const refusalOf = (request: Request, { refusals, limits }: Settled): Problem | undefined =>
+  refusals.get(request) ?? (isLink(request) ? linkRefusal(request, limits) : undefined);
 
-/** What each bridge of one namespace is like, and by whose word. */
-export const bridgeSettings = (namespace: string, sources: Sources): SettledBridges['settings'] =>
-  wishesIn(namespace, sources).bridges.settings;
+/** By the objects that choose the pod, and by those that it names. */
+function requestedFor(
+  pod: PodIdentity,
+  { objects }: Settled,
+  { find, types = sourceTypes }: ComposeOptions,
+): { readonly requests: readonly Request[]; readonly problems: readonly Problem[] } {
+  const all: Pick<Requests, 'links' | 'primaries' | 'problems'>[] = [];
+  const isChosen = choiceOf(pod, types);
+  for (const [object, requests] of objects) if (isChosen(object)) all.push({ ...requests, problems: [] });
 
-interface Wishes {
-  readonly links: readonly LinkWish[];
-  readonly primaries: readonly PrimaryWish[];
-  readonly bridges: SettledBridges;
+  const named = namedBy(pod, types);
+  const problems = [...named.problems];
+  const own = new Map(objects.keys().map((object) => [placeOf(refOf(object)), object]));
+  for (const ref of named.refs) {
+    const type = sourceTypeOf(ref.kind, types);
+    if (!type?.requestsIn) continue;
+    const object = find ? find(ref) : own.get(placeOf(ref));
+    if (!object || object.metadata.deletionTimestamp) problems.push(missing(ref));
+    else all.push(type.requestsIn(object, pod));
+  }
+  return {
+    requests: all.flatMap(({ links = [], primaries = [] }) => [...links, ...primaries]),
+    problems: [...problems, ...all.flatMap((one) => one.problems ?? [])],
+  };
 }
 
-const worked = new WeakMap<Sources, Map<string, Wishes>>();
+const placeOf = ({ kind, namespace, name }: ObjectRef): string => `${kind}/${namespace}/${name}`;
 
-/** Worked out once for the same sources, because many pods are composed from them. */
-function wishesIn(namespace: string, sources: Sources): Wishes {
-  const byNamespace = worked.get(sources) ?? new Map<string, Wishes>();
-  worked.set(sources, byNamespace);
-  const known = byNamespace.get(namespace);
-  if (known) return known;
-  const isHere = ({ asker }: { readonly asker: LinkWish['asker'] }): boolean => asker.namespace === namespace;
-  const links = linkWishes(sources).filter(isHere);
-  const primaries = primaryWishes(sources).filter(isHere);
-  const wishes = { links, primaries, bridges: settleBridges(links, bridgeWishes(sources).filter(isHere)) };
-  byNamespace.set(namespace, wishes);
-  return wishes;
+const missing = (ref: ObjectRef): Problem => ({
+  ref,
+  reason: 'NotFound',
+  message: `There is no ${ref.kind} ${ref.name} in namespace ${ref.namespace}; make it, or take it out of the pod's annotation`,
+});
+
+function conflictWith(request: Request, older: readonly Request[]): ComposeConflict | undefined {
+  const [links, primaries] = [older.filter(isLink), older.filter(isPrimary)];
+  return isLink(request)
+    ? (rivalry(request, links) ?? routeRivalry(request, older) ?? crowding(request, links))
+    : (primaryRivalry(request, primaries) ?? routeRivalry(request, links) ?? primaryCrowding(request, primaries));
 }
 
 const sameText = (a: string | undefined, b: string | undefined): boolean => a !== undefined && a === b;
 
-function rivalry(wish: LinkWish, older: readonly LinkWish[]): ComposeConflict | undefined {
+function rivalry(request: LinkRequest, older: readonly LinkRequest[]): ComposeConflict | undefined {
   for (const rival of older) {
-    const refs = { loser: wish.asker.ref, winner: rival.asker.ref };
+    const refs = { loser: request.source.ref, winner: rival.source.ref };
     const whose = `${refs.winner.kind} ${refs.winner.name}`;
-    if (sameText(wish.name, rival.name) || sameText(wish.namePrefix, rival.namePrefix)) {
-      const message = `The pod has an interface ${wish.name ?? wish.namePrefix} from ${whose}; choose another name`;
+    if (sameText(request.name, rival.name) || sameText(request.namePrefix, rival.namePrefix)) {
+      const message = `The pod has an interface ${request.name ?? request.namePrefix} from ${whose}; choose another name`;
       return { ...refs, reason: 'InterfaceConflict', message };
     }
-    const shared = wish.addresses.find((address) => rival.addresses.some((other) => sameIp(address, other)));
-    if (shared !== undefined && networkOf(wish) === networkOf(rival)) {
+    const shared = request.addresses.find((address) => rival.addresses.some((other) => sameIp(address, other)));
+    if (shared !== undefined && networkOf(request) === networkOf(rival)) {
       const message = `The pod has ${shared} already, from ${whose}; choose another address`;
       return { ...refs, reason: 'AddressConflict', message };
     }
@@ -105,18 +124,15 @@ function rivalry(wish: LinkWish, older: readonly LinkWish[]): ComposeConflict | 
 }
 
 /** A pod has one list of routes, whichever links they go over. */
-function routeRivalry(
-  wish: LinkWish | PrimaryWish,
-  older: readonly (LinkWish | PrimaryWish)[],
-): ComposeConflict | undefined {
-  const places = new Set(routesOf(wish).map(routePlace));
+function routeRivalry(request: Request, older: readonly Request[]): ComposeConflict | undefined {
+  const places = new Set(routesOf(request).map(routePlace));
   if (places.size === 0) return undefined;
   for (const rival of older) {
     const place = routesOf(rival)
       .map(routePlace)
       .find((one) => places.has(one));
     if (place === undefined) continue;
-    const refs = { loser: wish.asker.ref, winner: rival.asker.ref };
+    const refs = { loser: request.source.ref, winner: rival.source.ref };
     const message = `The pod has a route to ${place} from ${refs.winner.kind} ${refs.winner.name}; choose another metric`;
     return { ...refs, reason: 'RouteConflict', message };
   }
@@ -124,16 +140,16 @@ function routeRivalry(
 }
 
 /** One too many is one object's loss; refused by the API server, it would be everybody's. */
-function crowding(wish: LinkWish, older: readonly LinkWish[]): ComposeConflict | undefined {
+function crowding(request: LinkRequest, older: readonly LinkRequest[]): ComposeConflict | undefined {
   const last = older.at(-1);
   if (!last || older.length < podNetworkRoom.interfaces) return undefined;
-  const refs = { loser: wish.asker.ref, winner: last.asker.ref };
+  const refs = { loser: request.source.ref, winner: last.source.ref };
   const message = `The pod has room for ${podNetworkRoom.interfaces} interfaces, of which ${refs.winner.kind} ${refs.winner.name} has the last`;
   return { ...refs, reason: 'InterfaceConflict', message };
 }
 
-const routesOf = (wish: LinkWish | PrimaryWish): LinkWish['routes'] =>
-  isPrimary(wish) ? (wish.primary.routes ?? []) : wish.routes;
+const routesOf = (request: Request): LinkRequest['routes'] =>
+  isPrimary(request) ? (request.primary.routes ?? []) : request.routes;
 
 const sameIp = (a: string, b: string): boolean => formatIp(parseIp(a)) === formatIp(parseIp(b));
 
@@ -142,30 +158,29 @@ export const networkOf = ({
   bridge,
   name,
   namePrefix,
-}: Pick<LinkWish, 'name' | 'namePrefix'> & {
+}: Pick<LinkRequest, 'name' | 'namePrefix'> & {
   readonly bridge?: string | { readonly name: string } | undefined;
 }): string => (typeof bridge === 'object' ? bridge.name : bridge) ?? name ?? namePrefix ?? '';
 
 function composeInterface(
-  wish: LinkWish,
-  { settings }: SettledBridges,
-  namespace: string,
+  request: LinkRequest,
+  { bridges, namespace }: Settled,
   devices: ReadonlyMap<string, string>,
 ): ComposedInterface {
-  const bridge = wish.bridge === undefined ? undefined : settings.get(wish.bridge);
-  const { key, name, namePrefix, linkType, parent, mtuBytes, macAddress, alias, routes, asker } = wish;
+  const bridge = request.bridge === undefined ? undefined : bridges.get(request.bridge);
+  const { key, name, namePrefix, linkType, parent, mtuBytes, macAddress, alias, routes, source } = request;
   return {
     interface: {
       key,
       ...(name === undefined ? {} : { name }),
       ...(namePrefix === undefined ? {} : { namePrefix }),
-      source: asker.ref,
+      source: source.ref,
       linkType,
-      ...(wish.bridge !== undefined && bridge
+      ...(request.bridge !== undefined && bridge
         ? {
             bridge: {
-              name: wish.bridge,
-              device: devices.get(namingKey(namespace, wish.bridge)) ?? wish.bridge,
+              name: request.bridge,
+              device: devices.get(namingKey(namespace, request.bridge)) ?? request.bridge,
               gateways: gatewaysOf(bridge),
               home: 'node',
               ...(bridge.mtuBytes === undefined ? {} : { mtuBytes: bridge.mtuBytes }),
@@ -179,17 +194,19 @@ function composeInterface(
       routes: [...routes],
     },
     // Without a bridge nobody decides what the range is like: each who names the link so would have it its own way.
-    requests: bridge ? requestsOf(wish, { ...bridge, cidrs: wish.cidrs.length > 0 ? wish.cidrs : bridge.cidrs }) : [],
+    requests: bridge
+      ? requestsOf(request, { ...bridge, cidrs: request.cidrs.length > 0 ? request.cidrs : bridge.cidrs })
+      : [],
   };
 }
 
 /** In each range the static addresses that lie in it, or else the next free one. */
-function requestsOf(wish: LinkWish, { cidrs, gateway, exclude }: RangeWish): AddressRequest[] {
+function requestsOf(request: LinkRequest, { cidrs, gateway, exclude }: Omit<RangeRequest, 'source'>): AddressRequest[] {
   return cidrs.flatMap((cidr): AddressRequest[] => {
-    const network = networkOf(wish);
+    const network = networkOf(request);
     const inRange = exclude.filter((part) => cidrContains(cidr, part));
     const range = { network, cidr, gateway: gatewayOf(cidr, gateway), exclude: inRange };
-    const statics = wish.addresses.filter((address) => cidrContains(cidr, address));
+    const statics = request.addresses.filter((address) => cidrContains(cidr, address));
     return statics.length === 0 ? [range] : statics.map((address) => Object.assign({ ...range }, { address }));
   });
 }

@@ -1,25 +1,19 @@
 /** Changes to the primary link from several objects. Who wants what an older one wants otherwise is left out as a whole. */
 import { type PodNetworkSpec, podNetworkRoom } from '@podloom/api';
-import { canonicalRoute } from '../route.ts';
-import type { ComposeConflict } from './composed.ts';
-import type { PrimaryWish } from './wishes.ts';
+import { canonicalRoute, routePlace } from '../route.ts';
+import type { PrimaryRequest } from '../source/source.ts';
+import type { ComposeConflict, ComposedPrimary } from './composed.ts';
 
 type Primary = NonNullable<PodNetworkSpec['primary']>;
 
-/** Destination and metric: the kernel has one route for them. */
-export function routePlace(route: NonNullable<Primary['routes']>[number]): string {
-  const { to, metric } = canonicalRoute(route);
-  return `${to} with metric ${metric}`;
-}
-
-/** One value a name, so that two wishes can be compared name by name. */
+/** One value a name, so that two requests can be compared name by name. */
 function valuesOf({
   interfaceName,
   mtuBytes,
   txQueueLength,
   sysctls,
   routes,
-}: PrimaryWish['primary']): Map<string, string> {
+}: PrimaryRequest['primary']): Map<string, string> {
   return new Map([
     ['interface', interfaceName],
     ...(mtuBytes === undefined ? [] : [['MTU', String(mtuBytes)] as const]),
@@ -29,26 +23,29 @@ function valuesOf({
   ]);
 }
 
-/** Why a wish cannot be had beside the older ones. It is then left out as a whole. */
-export function primaryRivalry(wish: PrimaryWish, older: readonly PrimaryWish[]): ComposeConflict | undefined {
-  const wanted = valuesOf(wish.primary);
+/** Why a request cannot be had beside the older ones. It is then left out as a whole. */
+export function primaryRivalry(request: PrimaryRequest, older: readonly PrimaryRequest[]): ComposeConflict | undefined {
+  const wanted = valuesOf(request.primary);
   for (const rival of older) {
     const clash = valuesOf(rival.primary)
       .entries()
       .find(([name, value]) => wanted.has(name) && wanted.get(name) !== value);
     if (!clash) continue;
     const [name, value] = clash;
-    const winner = rival.asker.ref;
+    const winner = rival.source.ref;
     const message = `The primary link has ${name} ${value} from ${winner.kind} ${winner.name}, not ${wanted.get(name)}`;
-    return { loser: wish.asker.ref, winner, reason: 'PrimaryConflict', message };
+    return { loser: request.source.ref, winner, reason: 'PrimaryConflict', message };
   }
   return undefined;
 }
 
-/** Why a wish has no place beside the older ones, although it contradicts none of them. */
-export function primaryCrowding(wish: PrimaryWish, older: readonly PrimaryWish[]): ComposeConflict | undefined {
+/** Why a request has no place beside the older ones, although it contradicts none of them. */
+export function primaryCrowding(
+  request: PrimaryRequest,
+  older: readonly PrimaryRequest[],
+): ComposeConflict | undefined {
   const last = older.at(-1);
-  const merged = mergePrimaries([...older, wish]);
+  const merged = mergePrimaries([...older, request]);
   if (!last || !merged) return undefined;
   const { sources, sysctls = {}, routes = [] } = merged;
   const full = [
@@ -58,11 +55,11 @@ export function primaryCrowding(wish: PrimaryWish, older: readonly PrimaryWish[]
   ].find(([, count, most]) => count > most);
   if (!full) return undefined;
   const [what, , most] = full;
-  const message = `The primary link has room for ${most} ${what}, and older ones up to ${last.asker.ref.kind} ${last.asker.ref.name} leave too little of it`;
-  return { loser: wish.asker.ref, winner: last.asker.ref, reason: 'PrimaryConflict', message };
+  const message = `The primary link has room for ${most} ${what}, and older ones up to ${last.source.ref.kind} ${last.source.ref.name} leave too little of it`;
+  return { loser: request.source.ref, winner: last.source.ref, reason: 'PrimaryConflict', message };
 }
 
-export function mergePrimaries(accepted: readonly PrimaryWish[]): Primary | undefined {
+export function mergePrimaries(accepted: readonly PrimaryRequest[]): ComposedPrimary | undefined {
   const [first] = accepted;
   if (!first) return undefined;
   const pick = (name: 'mtuBytes' | 'txQueueLength'): Partial<Primary> => {
@@ -81,6 +78,6 @@ export function mergePrimaries(accepted: readonly PrimaryWish[]): Primary | unde
     ...pick('txQueueLength'),
     ...(sysctls.length === 0 ? {} : { sysctls: Object.fromEntries(sysctls.toSorted(([a], [b]) => (a < b ? -1 : 1))) }),
     ...(routes.size === 0 ? {} : { routes: [...routes.values()] }),
-    sources: accepted.map(({ asker }) => asker.ref),
+    sources: accepted.map(({ source }) => source.ref),
   };
 }

@@ -1,15 +1,15 @@
 /**
- * What a namespace may not have although it asks: devices of the nodes without a grant, and ranges that the cluster itself uses. Admission says the
- * same earlier where it can; here it holds whatever was admitted before a grant went or a Node came.
+ * What a namespace may not have although it asks: devices of the nodes without a grant, and ranges that the cluster itself uses. It is left out
+ * before anything else is decided, so that nobody loses against it. Admission says the same earlier where it can; here it holds whatever was
+ * admitted before a grant went or a Node came.
  */
 import { type KubeObject, type NetworkGrant, cidrContains, isCidr, isIp, parseCidr } from '@podloom/api';
-import type { ComposedInterface, ObjectRef } from './composed.ts';
-import { selects } from './selects.ts';
+import { selects } from '../source/selects.ts';
+import type { LinkRequest, Problem, RangeRequest } from '../source/source.ts';
+import { gatewaysOf } from './bridges.ts';
 
-export interface Refusal {
-  readonly ref: ObjectRef;
+export interface Refusal extends Problem {
   readonly reason: 'NotGranted' | 'RangeReserved';
-  readonly message: string;
 }
 
 /** A Node, as far as it matters here. */
@@ -55,30 +55,42 @@ export const overlaps = (a: string, b: string): boolean =>
 
 const holds = (outer: string, inner: string): boolean => cidrContains(outer, inner.split('/')[0] ?? '');
 
-/** Why this interface cannot be; undefined where it can. */
-export function refusalOf(
-  { interface: link, requests }: ComposedInterface,
-  { reserved, grants }: Limits,
-): Refusal | undefined {
-  const ranges = [...requests.map(({ cidr }) => cidr), ...(link.bridge?.gateways ?? [])];
-  for (const range of ranges) {
-    const taken = reserved.find((one) => overlaps(one, range));
+/** Why the ranges cannot be those of a bridge; undefined where they can. */
+export function rangeRefusal(request: RangeRequest, { reserved, grants }: Limits): Refusal | undefined {
+  const { ref } = request.source;
+  const gateways = gatewaysOf(request);
+  for (const range of [...request.cidrs, ...gateways]) {
+    const taken = overlapping(reserved, range);
     if (taken !== undefined) {
       const message = `${range} overlaps ${taken}, which the cluster uses; choose another range`;
-      return { ref: link.source, reason: 'RangeReserved', message };
+      return { ref, reason: 'RangeReserved', message };
     }
   }
-  const exposed = link.bridge?.gateways.find((gateway) => !isPrivate(gateway) && !isGranted(gateway, grants));
-  if (exposed !== undefined) {
-    const message = `${exposed} is public, and as a gateway it would be taken from everyone on the node; ask for a private range, for gateway None, or an administrator for a NetworkGrant`;
-    return { ref: link.source, reason: 'NotGranted', message };
-  }
-  const { parent } = link;
-  if (parent !== undefined && grants && !grants.some(({ spec }) => spec.devices?.includes(parent))) {
-    const message = `Device ${parent} of the nodes needs a NetworkGrant for this namespace; ask an administrator`;
-    return { ref: link.source, reason: 'NotGranted', message };
-  }
-  return undefined;
+  const exposed = gateways.find((gateway) => !isPrivate(gateway) && !isGranted(gateway, grants));
+  if (exposed === undefined) return undefined;
+  const message = `${exposed} is public, and as a gateway it would be taken from everyone on the node; ask for a private range, for gateway None, or an administrator for a NetworkGrant`;
+  return { ref, reason: 'NotGranted', message };
+}
+
+/** Why the link cannot be, whatever its bridge is like. */
+export function linkRefusal({ source, parent }: LinkRequest, { grants }: Limits): Refusal | undefined {
+  if (parent === undefined || !grants || grants.some(({ spec }) => spec.devices?.includes(parent))) return undefined;
+  const message = `Device ${parent} of the nodes needs a NetworkGrant for this namespace; ask an administrator`;
+  return { ref: source.ref, reason: 'NotGranted', message };
+}
+
+const overlapsKnown = new WeakMap<Limits['reserved'], Map<string, string | undefined>>();
+
+/** A large cluster reserves thousands of ranges, and each range of a tenant is compared with them once. */
+function overlapping(reserved: Limits['reserved'], range: string): string | undefined {
+  const known = overlapsKnown.get(reserved) ?? new Map<string, string | undefined>();
+  overlapsKnown.set(reserved, known);
+  if (!known.has(range))
+    known.set(
+      range,
+      reserved.find((one) => overlaps(one, range)),
+    );
+  return known.get(range);
 }
 
 /** While its labels are unknown no selector chooses the namespace: one that says what must not be there would choose every such. */

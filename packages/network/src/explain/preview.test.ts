@@ -4,6 +4,8 @@ import { type Preview, previewPods } from './preview.ts';
 import { describePlan } from './plan.ts';
 import { withAddresses } from '../compose/composed.ts';
 import { composePod } from '../compose/pod.ts';
+import { settleNamespace } from '../compose/settle.ts';
+import type { SourceObject } from '../source/source.ts';
 
 const meta = (name: string) => ({ name, namespace: 'cnf-test', uid: name, creationTimestamp: '2026-11-15T10:00:00Z' });
 const podConfig = (mtu?: number) =>
@@ -26,16 +28,16 @@ const base = {
   networks: [],
   pools: [],
   devices: new Map<string, string>(),
-  limits: { reserved: [] },
   now: '2026-11-15T10:00:00Z',
 };
+const settled = (...objects: SourceObject[]) => settleNamespace('cnf-test', objects, { reserved: [] });
 const preview = (input: Parameters<typeof previewPods>[0]): Preview => previewPods(input)[0]!;
 /** One text a pod, and then one a node that has something to tidy. */
 const texts = (input: Parameters<typeof previewPods>[0]): string[] =>
   previewPods(input).map(({ steps, node, pod: name = '' }) => describePlan(steps, { node, pod: name }));
 const text = (input: Parameters<typeof previewPods>[0]): string => texts(input)[0] ?? '';
 
-const key = preview({ ...base, sources: { podConfigs: [podConfig()] } }).steps.find((step) => step.key)?.key ?? '';
+const key = preview({ ...base, settled: settled(podConfig()) }).steps.find((step) => step.key)?.key ?? '';
 
 /** The PodNetwork once the agent has attached what `podConfig()` asks for. */
 function attached(name = 'web', address = '192.168.100.2/24'): PodNetwork {
@@ -50,7 +52,12 @@ function attached(name = 'web', address = '192.168.100.2/24'): PodNetwork {
         {
           key,
           namePrefix: 'pc0',
-          source: { apiVersion: 'podconfig.opdev.io/v1alpha1', kind: 'PodConfig', name: 'sample' },
+          source: {
+            apiVersion: 'podconfig.opdev.io/v1alpha1',
+            kind: 'PodConfig',
+            namespace: 'cnf-test',
+            name: 'sample',
+          },
           linkType: 'veth',
           bridge: { name: 'pcbr0', device: 'pcbr0', gateways: ['192.168.100.1/24'], home: 'node' },
           addresses: [address],
@@ -84,8 +91,8 @@ const pools = [
 ];
 
 /** Two networks on one bridge, each with the MAC and the route of that number. */
-const numbered = (...order: number[]) => ({
-  podNetworkConfigs: [
+const numbered = (...order: number[]) =>
+  settled(
     podNetworkConfigKind.parse({
       apiVersion: podNetworkConfigKind.apiVersion,
       kind: 'PodNetworkConfig',
@@ -100,12 +107,11 @@ const numbered = (...order: number[]) => ({
         })),
       },
     }),
-  ],
-});
+  );
 
 describe('previewPods', () => {
   it('shows every change that a first attachment makes, on node and pod', () => {
-    const plan = text({ ...base, sources: { podConfigs: [podConfig()] } });
+    const plan = text({ ...base, settled: settled(podConfig()) });
     expect(plan).toContain('pcbr0');
     expect(plan).toContain('pc0<pid>');
     expect(plan).toContain('192.168.100.2/24');
@@ -113,13 +119,16 @@ describe('previewPods', () => {
 
   it('plans nothing that the namespace may not have, and says why', () => {
     const taken = { reserved: ['192.168.0.0/16'] };
-    const { steps, problems } = preview({ ...base, limits: taken, sources: { podConfigs: [podConfig()] } });
+    const { steps, problems } = preview({
+      ...base,
+      settled: settleNamespace('cnf-test', [podConfig()], taken),
+    });
     expect(steps).toEqual([]);
     expect(problems).toEqual([expect.stringContaining('192.168.100.0/24 overlaps 192.168.0.0/16')]);
   });
 
   it('gives the next pod the next address, and the bridge that the first has made', () => {
-    const [first, next, ...rest] = texts({ ...base, pods: [pod, other], sources: { podConfigs: [podConfig()] } });
+    const [first, next, ...rest] = texts({ ...base, pods: [pod, other], settled: settled(podConfig()) });
     expect(first).toContain('+ ip link add pcbr0');
     expect(next).toContain('192.168.100.3/24');
     expect(next).not.toContain('192.168.100.2/24');
@@ -129,17 +138,15 @@ describe('previewPods', () => {
 
   it('makes the bridge on each node that a pod is on', () => {
     const pods = [pod, { ...other, nodeName: 'n2' }];
-    for (const one of texts({ ...base, pods, sources: { podConfigs: [podConfig()] } })) {
+    for (const one of texts({ ...base, pods, settled: settled(podConfig()) })) {
       expect(one).toContain('+ ip link add pcbr0');
     }
   });
 
   it('shows only what differs from what the agent reported', () => {
     const running = { ...base, networks: [attached()], pools };
-    expect(texts({ ...running, sources: { podConfigs: [podConfig()] } })).toEqual([
-      'Nothing to do: all is as declared.\n',
-    ]);
-    const changed = text({ ...running, sources: { podConfigs: [podConfig(1400)] } });
+    expect(texts({ ...running, settled: settled(podConfig()) })).toEqual(['Nothing to do: all is as declared.\n']);
+    const changed = text({ ...running, settled: settled(podConfig(1400)) });
     expect(changed).toContain('mtu 1400');
     expect(changed).not.toContain('+ ');
   });
@@ -168,7 +175,7 @@ describe('previewPods', () => {
       interfaceKey,
     }));
     const held = [{ ...pools[0]!, status: { allocations } }];
-    const swapped = preview({ ...base, networks: [running], pools: held, sources: numbered(2, 1) });
+    const swapped = preview({ ...base, networks: [running], pools: held, settled: numbered(2, 1) });
     expect(swapped.problems).toEqual([]);
     const changes = swapped.steps.filter((step) => step.do.endsWith('Fdb') || step.do.endsWith('Route'));
     expect(changes.map((step) => step.do).join(' ')).toBe(
@@ -177,7 +184,7 @@ describe('previewPods', () => {
   });
 
   it('removes a bridge that nobody uses any more, and only then', () => {
-    const running = { ...base, networks: [attached()], pools, sources: {} };
+    const running = { ...base, networks: [attached()], pools, settled: settled() };
     const [fromPod, fromNode] = texts(running);
     expect(fromPod).toContain('- ip link del hpc077');
     expect(fromPod).not.toContain('pcbr0');
@@ -191,7 +198,7 @@ describe('previewPods', () => {
     const { spec, ...rest } = podConfig();
     const [attachment] = spec.networkAttachments ?? [];
     const moved = { ...rest, spec: { networkAttachments: [{ ...attachment!, cidr: '10.7.0.0/24' }] } };
-    const [, fromNode] = texts({ ...base, networks: [attached()], pools, sources: { podConfigs: [moved] } });
+    const [, fromNode] = texts({ ...base, networks: [attached()], pools, settled: settled(moved) });
     expect(fromNode).toContain('- ip addr del 192.168.100.1/24 dev pcbr0');
     expect(fromNode).toMatch(/- ip rule del .* from 192.168.100.1\/32/);
     expect(fromNode).toContain('- ip route del 192.168.100.0/24 dev pcbr0');
@@ -205,7 +212,7 @@ describe('previewPods', () => {
       metadata: meta('mtu'),
       spec: { eth0: { mtu: 1400 } },
     });
-    const plan = text({ ...base, sources: { podNetworkConfigs: [mtu] } });
+    const plan = text({ ...base, settled: settled(mtu) });
     expect(plan).toContain('eth0');
     expect(plan).toContain('mtu 1400');
     expect(plan).not.toContain('was');
@@ -222,12 +229,12 @@ describe('previewPods', () => {
     const { spec, ...rest } = attached();
     const primary = { before: { mtuBytes: 1500 }, applied: { mtuBytes: 1300 } };
     const current = { ...rest, spec: { ...spec, interfaces: [] }, status: { primary } };
-    expect(text({ ...base, networks: [current], sources: { primaryNetworks: [change] } })).toBe(`@@ pod web @@
+    expect(text({ ...base, networks: [current], settled: settled(change) })).toBe(`@@ pod web @@
 ~ ip link set eth0 mtu 1500  (was mtu 1300)
 ~ ip link set net1 mtu 1400
 ~ sysctl -w net.ipv4.conf.net1.rp_filter=2
 `);
-    expect(text({ ...base, networks: [current], sources: {} })).toContain(
+    expect(text({ ...base, networks: [current], settled: settled() })).toContain(
       '~ ip link set eth0 mtu 1500  (was mtu 1300)',
     );
   });
@@ -239,6 +246,6 @@ describe('previewPods', () => {
         networkAttachments: [{ name: 'pc0', master: 'pcbr0', cidr: '192.168.100.0/30', exclude: ['192.168.100.2/32'] }],
       },
     });
-    expect(preview({ ...base, sources: { podConfigs: [tiny] } }).problems.join()).toMatch(/No address/);
+    expect(preview({ ...base, settled: settled(tiny) }).problems.join()).toMatch(/No address/);
   });
 });

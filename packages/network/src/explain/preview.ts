@@ -7,12 +7,10 @@ import {
   type AddressRequest,
   type ComposeConflict,
   type ComposedInterface,
-  type PodIdentity,
   withAddresses,
 } from '../compose/composed.ts';
 import { composePod } from '../compose/pod.ts';
-import { type Limits, refusalOf } from '../compose/refusals.ts';
-import type { Sources } from '../compose/wishes.ts';
+import type { Settled } from '../compose/settle.ts';
 import { allocate } from '../ipam/allocate.ts';
 import { poolFor, poolsOf } from '../ipam/pools.ts';
 import type { LinkNames } from '../plan/desired.ts';
@@ -25,20 +23,19 @@ import { planLooks } from './looks.ts';
 import { simulate } from './simulate.ts';
 import type { Step } from '../plan/step.ts';
 import { linkNamed } from '../plan/world.ts';
+import type { PodIdentity } from '../source/source.ts';
 
 export interface PreviewInput {
   readonly namespace: string;
   readonly pods: readonly Omit<PodIdentity, 'namespace'>[];
-  /** All sources of the namespace, as they would be. */
-  readonly sources: Sources;
+  /** Of all objects of the namespace, as they would be. */
+  readonly settled: Settled;
   /** Of all pods of the namespace, as they are now: of those that are not previewed, too, because they share bridges. */
   readonly networks: readonly PodNetwork[];
   /** Pools of the namespace. */
   readonly pools: readonly IPPool[];
   /** From `bridgeDevices`. */
   readonly devices: ReadonlyMap<string, string>;
-  /** What the namespace may not have, as far as it is known. */
-  readonly limits: Limits;
   readonly now: string;
 }
 
@@ -106,18 +103,18 @@ function previewPod(
   pod: PodIdentity,
   current: PodNetwork | undefined,
   { node, pod: inPod }: Record<Where, ObservedNamespace>,
-  { sources, pools, devices, limits, now }: PreviewInput,
+  { settled, pools, devices, now }: PreviewInput,
 ): {
   readonly preview: Preview;
   readonly spec: NodePreview['specs'][number];
   readonly pools: readonly IPPool[];
   readonly after: ObservedNamespace;
 } {
-  const composed = composePod(pod, sources, devices);
-  const problems: string[] = [];
+  const composed = composePod(pod, settled, { devices });
+  const problems = composed.problems.map(({ ref, message }) => `${ref.kind} ${ref.name}: ${message}`);
   let left = pools;
   const interfaces = composed.interfaces.flatMap((one) => {
-    const given = refusalOf(one, limits)?.message ?? giveAddresses(one, pod, left, now);
+    const given = giveAddresses(one, pod, left, now);
     if (typeof given === 'string') {
       problems.push(`${one.interface.key}: ${given}`);
       return [];

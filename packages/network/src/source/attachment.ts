@@ -1,0 +1,86 @@
+/** What several kinds spell alike: who asks, ranges, and the attachments of the two upstream kinds. */
+import {
+  type KubeObject,
+  type PodConfig,
+  type PodNetworkConfig,
+  formatIp,
+  InvalidInput,
+  isIp,
+  parseIp,
+} from '@podloom/api';
+import { rangeOf } from '../address.ts';
+import { routePlace } from '../route.ts';
+import { interfaceKey } from './key.ts';
+import type { LinkRequest, ObjectRef, RangeRequest, Source } from './source.ts';
+
+export const refOf = ({ apiVersion, kind, metadata }: KubeObject, fieldPath?: string): ObjectRef => ({
+  apiVersion,
+  kind,
+  namespace: metadata.namespace ?? '',
+  name: metadata.name ?? '',
+  ...(fieldPath === undefined ? {} : { fieldPath }),
+});
+
+export const sourceOf = (object: KubeObject, fieldPath?: string): Source => ({
+  ref: refOf(object, fieldPath),
+  since: object.metadata.creationTimestamp ?? '',
+});
+
+interface Ranged {
+  readonly cidr?: string | undefined;
+  readonly cidrs?: readonly string[] | undefined;
+  readonly gateway?: string | undefined;
+  readonly exclude?: readonly string[] | undefined;
+}
+
+/** In canonical spelling, so that the same range is the same text. */
+export const rangesOf = ({ cidr, cidrs, gateway, exclude }: Ranged): Omit<RangeRequest, 'source'> => ({
+  cidrs: (cidrs ?? (cidr === undefined ? [] : [cidr])).map(rangeOf),
+  gateway: gateway !== undefined && isIp(gateway) ? formatIp(parseIp(gateway)) : gateway,
+  exclude: (exclude ?? []).map(rangeOf),
+});
+
+type Routes = LinkRequest['routes'];
+
+/** Throws where two of them are one for the kernel. */
+export function readRoutes(routes: Routes | undefined): Routes {
+  const places = (routes ?? []).map(routePlace);
+  const twice = places.find((place, i) => places.indexOf(place) < i);
+  if (twice !== undefined) throw new InvalidInput('ROUTES', `Two routes lead to ${twice}; choose another metric`);
+  return routes ?? [];
+}
+
+/** Throws for a text that is no address. */
+export function readAddresses(addresses: readonly string[] | undefined): readonly string[] {
+  for (const address of addresses ?? []) parseIp(address);
+  return addresses ?? [];
+}
+
+type Attachment =
+  | NonNullable<PodConfig['spec']['networkAttachments']>[number]
+  | NonNullable<PodNetworkConfig['spec']['additionalNetworks']>[number];
+
+export function upstreamLink(
+  object: KubeObject,
+  fieldPath: string,
+  prefix: string,
+  attachment: Attachment,
+): LinkRequest {
+  const { linkType, master, parent, mtu, hardwareAddr, alias, addresses, routes } = attachment;
+  const source = sourceOf(object, fieldPath);
+  return {
+    ...rangesOf(attachment),
+    source,
+    key: interfaceKey(source.ref, prefix),
+    namePrefix: prefix,
+    linkType,
+    bridge: master,
+    // The sample PodConfig has the link itself as parent of a veth.
+    parent: linkType === 'veth' ? undefined : parent,
+    mtuBytes: mtu,
+    macAddress: hardwareAddr,
+    alias,
+    addresses: readAddresses(addresses),
+    routes: readRoutes(routes),
+  };
+}
