@@ -7,7 +7,8 @@ import { dnsLabel, folder, genericRef, nodeSelector, otherResources, webAddress 
 
 export const environmentTypes = ['VirtualMachine', 'Container', 'CloudVM', 'Standalone', 'LocalVM'] as const;
 
-const host = '[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?(:[0-9]{1,5})?';
+/** More than host names: examples have placeholders there, such as YOUR_NAME/image. */
+const host = '[A-Za-z0-9]([-A-Za-z0-9._]*[A-Za-z0-9])?(:[0-9]{1,5})?';
 const pathPart = '[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*';
 /** As the distribution project has it: host, path, tag, digest. */
 const imageReference = `^(${host}/)?${pathPart}(/${pathPart})*(:[A-Za-z0-9_][-A-Za-z0-9_.]{0,127})?(@[A-Za-z0-9]+:[0-9a-fA-F]{32,128})?$`;

@@ -9,26 +9,38 @@ import { displayName, genericRef, labsGroup, nodeSelector, ownStatus } from './f
 /** Keys with dots and a slash, as CrownLabs has them. */
 export const workspaceRefKey = 'workspace.crownlabs.polito.it/WorkspaceRef';
 
-const age = (units: string, description: string) =>
+const agePattern = '^(never|[0-9]+[smhd])$';
+const age = (description: string) =>
   ruled(z.string().max(16), {
-    cel: `self.matches('^(never|[0-9]+[${units}])$')`,
-    holds: (value) => new RegExp(`^(never|[0-9]+[${units}])$`).test(value),
-    message: `must be never, or a number with one of the units ${units.split('').join(', ')}, such as 14d`,
-  })
-    .describe(description)
-    .default('never');
+    cel: `self.matches('${agePattern}')`,
+    holds: (value) => new RegExp(agePattern).test(value),
+    message: 'must be never, or a number with one of the units s, m, h, d, such as 14d',
+  }).describe(description);
 
 const cleanup = z
   .object({
-    deleteAfterCreation: age('smhd', 'Instances go when they are this old.'),
+    deleteAfterCreation: age('Instances go when they are this old.').default('never'),
     stopAfterInactivity: age(
-      'smhd',
       'Instances that nobody has used for so long are stopped; those without a disk go.',
-    ),
-    deleteAfterInactivity: age('smhd', 'Instances that have been off for so long go.'),
+    ).default('never'),
+    deleteAfterInactivity: age('Instances that have been off for so long go.').default('never'),
   })
-  .describe('What becomes of Instances after some time. Also says what deleteAfter says.')
+  .describe(
+    'What becomes of Instances after some time. deleteAfter, inactivityTimeout and destroyAfterInactivity are the older way to say it.',
+  )
   .default({ deleteAfterCreation: 'never', stopAfterInactivity: 'never', deleteAfterInactivity: 'never' });
+
+type Older = 'deleteAfter' | 'inactivityTimeout' | 'destroyAfterInactivity';
+type Newer = keyof z.output<typeof cleanup>;
+
+/** Both ways may be used, in one object, as long as they do not contradict each other. */
+const sameAge = (older: Older, newer: Newer) => ({
+  cel: `!has(self.${older}) || self.${older} == 'never' || self.cleanup.${newer} == 'never' || self.${older} == self.cleanup.${newer}`,
+  holds: (ages: { readonly [age in Older]?: string | undefined } & { readonly cleanup: z.output<typeof cleanup> }) =>
+    new Set([ages[older] ?? 'never', ages.cleanup[newer], 'never']).size <= 2,
+  message: `${older} and cleanup.${newer} say the same: set one of them, or both alike`,
+  fieldPath: `.${older}`,
+});
 
 const spec = ruled(
   z.object({
@@ -38,7 +50,9 @@ const spec = ruled(
     environmentList: listMap(environment, ['name'], 10)
       .min(1)
       .describe('What an Instance consists of, each of a name of its own.'),
-    deleteAfter: age('mhd', 'Instances go when they are this old. The same as cleanup.deleteAfterCreation.'),
+    deleteAfter: age('As cleanup.deleteAfterCreation.').default('never'),
+    inactivityTimeout: age('As cleanup.stopAfterInactivity.').optional(),
+    destroyAfterInactivity: age('As cleanup.deleteAfterInactivity.').optional(),
     cleanup,
     nodeSelector: nodeSelector(
       'Labels of the nodes that Instances may run on. Left out, nobody chooses; empty, the Instance chooses.',
@@ -48,13 +62,9 @@ const spec = ruled(
       .describe('Whether Instances may ask for ports with a public address. Only with one environment.')
       .default(false),
   }),
-  {
-    cel: `self.deleteAfter == 'never' || self.cleanup.deleteAfterCreation == 'never' || self.deleteAfter == self.cleanup.deleteAfterCreation`,
-    holds: ({ deleteAfter, cleanup: { deleteAfterCreation } }) =>
-      deleteAfter === 'never' || deleteAfterCreation === 'never' || deleteAfter === deleteAfterCreation,
-    message: 'deleteAfter and cleanup.deleteAfterCreation say the same: set one of them, or both alike',
-    fieldPath: '.deleteAfter',
-  },
+  sameAge('deleteAfter', 'deleteAfterCreation'),
+  sameAge('inactivityTimeout', 'stopAfterInactivity'),
+  sameAge('destroyAfterInactivity', 'deleteAfterInactivity'),
 ).describe('The lab as its managers want it.');
 
 const status = z
