@@ -18,7 +18,6 @@ import {
   startServer,
   systemClock,
   telling,
-  workQueue,
 } from '@podloom/kube';
 import { type Netns, monitor, open } from '@podloom/netlink';
 import { recordIn } from '@podloom/network';
@@ -31,9 +30,7 @@ import { driftGuard } from './drift/judge.ts';
 import { driftListener, nodeName as nodeKey, nodeTopics } from './drift/listener.ts';
 import { agentMetrics } from './metrics.ts';
 import { nodeView } from './observe/node.ts';
-import { garbage } from './reconcile/garbage.ts';
 import { bridgeMtu, tidyNode } from './reconcile/node.ts';
-import { pace } from './reconcile/pace.ts';
 import { patience } from './reconcile/patience.ts';
 import { type PodDeps, type Remembered, podNetworkReconciler, releasePod } from './reconcile/pod.ts';
 import { statusReporter } from './reconcile/reporter.ts';
@@ -81,10 +78,8 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     clock,
   });
   const doors = knocks(podNetworkKind.resource);
-  const tempo = pace(clock);
   const finder = podFinder(cri);
   const view = nodeView(node);
-  const ports = new Map<string, ObjectKey>();
   const failed = new Set<ObjectKey>();
   const measure = agentMetrics(metrics, cache, clock);
   const events = startEvents({
@@ -98,58 +93,38 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
   });
 
   const tidied = settings.driftPolicy === 'report' ? new Map<string, string>() : undefined;
-  const tidying = workQueue<'node'>({
-    clock,
-    async run() {
-      await tempo.calm(signal);
-      if (signal.aborted) return 'done';
-      try {
-        tidyNode(cache.list(), { netns: node, view, log, tidied });
-        lookAtFailed();
-        return 'done';
-      } catch (error) {
-        log.warn({ err: error }, 'Could not tidy the node, will retry');
-        return 'failed';
-      }
-    },
-  });
-  // Before the first list is in, everything would look as if it belonged to nobody.
-  const tidy = (): void => {
-    if (cache.isSynced) tidying.add('node');
-  };
-  const knockAt = (isMeant: (network: PodNetwork) => boolean): void => {
-    for (const network of cache.list()) if (isMeant(network)) doors.knock(keyOf(network));
-  };
-  const lookAtFailed = (): void => failed.forEach((key) => doors.knock(key));
-  const hear = driftListener({
+  const lookAt = (key: ObjectKey): void => doors.knock(key);
+  const lookAtPod = (podUid: string): void => cache.by('pod', podUid).forEach((network) => lookAt(keyOf(network)));
+  const drift = driftListener({
     view,
-    calm: (during, forMs) => tempo.calm(during, forMs),
     clock,
     log,
-    signal,
-    ports,
-    look: (key) => doors.knock(key),
-    isOther: (key) => served.isOther(key),
-    tidy,
-    lookAtFailed,
+    lookAt,
+    lookAtPod,
     lookAtBridge(device) {
-      knockAt(({ spec }) =>
-        spec.interfaces.some(({ bridge }) => bridge && (device ?? bridge.device) === bridge.device),
-      );
+      for (const network of cache.list()) {
+        if (network.spec.interfaces.some(({ bridge }) => bridge && (device ?? bridge.device) === bridge.device)) {
+          lookAt(keyOf(network));
+        }
+      }
       // A pod's plan adds what its bridge lacks; only the node's takes away what it should not have.
-      if (settings.driftPolicy === 'repair') tidy();
+      if (settings.driftPolicy === 'repair') drift.tidy();
+    },
+    lookAtFailed: () => failed.forEach(lookAt),
+    tidyNode() {
+      // Before the first list is in, everything would look as if it belonged to nobody.
+      if (cache.isSynced) tidyNode(cache.list(), { netns: node, view, log, tidied });
     },
     gone(key) {
       served.close(key);
-      doors.knock(key);
+      lookAt(key);
     },
   });
-  const listening = monitor<string>(hear);
+  const listening = monitor<string>((event) => drift.onEvent(event));
   // What happened in a pod before it was listened to was not heard: the same as where news was lost.
-  const served = servedPods(listening, (key) => hear({ kind: 'overflow', in: key }));
+  const served = servedPods(listening, (key) => drift.onEvent({ kind: 'overflow', in: key }));
   const reporter = statusReporter(client);
   const remembered = new Map<ObjectKey, Remembered>();
-  const leftovers = garbage(clock);
   const podDeps: PodDeps = {
     node,
     nodeInode: fstatSync(node.fd).ino,
@@ -157,17 +132,14 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     finder,
     served,
     reporter,
-    pace: tempo,
     guard: driftGuard(settings.driftPolicy, clock),
     patience: patience(clock),
     events,
     clock,
     remembered,
-    ports,
     failed,
     bridgeMtu: (device) => bridgeMtu(cache.list(), device),
-    tidy,
-    looked: () => leftovers.made(),
+    tidy: () => drift.tidy(),
     attached: (key, steps) => measure.attached(key, steps),
     countFailure: (reason) => measure.failed(reason),
   };
@@ -179,7 +151,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     if (!now) measure.forget(key);
     else if (old?.metadata.generation !== now.metadata.generation) measure.heard(key);
     // What was added cannot be in anyone's way; what was taken out may have been the last.
-    if (old && old.metadata.generation !== now?.metadata.generation) tidy();
+    if (old && old.metadata.generation !== now?.metadata.generation) drift.tidy();
   });
   const serving = controller<PodNetwork>({
     name: 'podnetwork',
@@ -204,17 +176,16 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
       const ready = { podnetworks: () => serving.isReady || 'The PodNetworks of this node are not known yet' };
       await serveWhenFree({ port: settings.port, health: {}, ready, metrics, log, signal }, clock);
     }
-    const changed = (podUid: string): void => {
-      for (const network of cache.by('pod', podUid)) doors.knock(keyOf(network));
-    };
-    const following = followRuntime({ cri, finder, changed, log, clock, signal });
-    cache.waitForSync().then(tidy, () => undefined);
+    const following = followRuntime({ cri, finder, changed: lookAtPod, log, clock, signal });
+    cache.waitForSync().then(
+      () => drift.tidy(),
+      () => undefined,
+    );
     await serving.run(signal);
     await following;
   } finally {
     stop.abort();
-    await tidying.stop();
-    leftovers.stop();
+    await drift.stop();
     await listening.close();
     served.closeAll();
     measure.end();

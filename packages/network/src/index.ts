@@ -18,7 +18,7 @@ export type { AllocationResult, NetworkRange, PoolDeclaration, PoolRequest } fro
 export type { DesiredBridge, DesiredNode, DesiredPod, LinkNames, PodPlan } from './plan/desired.ts';
 export { deriveMac } from './mac.ts';
 export { programDigest } from './plan/filter/assembler.ts';
-export { isOfAnotherPod, isOurs, leavingGroup, linkGroup, routeProtocol } from './plan/mark.ts';
+export { isOurs, leavingGroup, linkGroup, podOfMark, routeProtocol } from './plan/mark.ts';
 export { emptyNamespace } from './plan/observed.ts';
 export type {
   AddrGenMode,

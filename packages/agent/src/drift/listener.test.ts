@@ -4,46 +4,47 @@ import { NetlinkError } from '@podloom/netlink';
 import { type ObservedLink, emptyNamespace, linkGroup } from '@podloom/network';
 import { describe, expect, it } from 'vitest';
 import type { NodeChanges } from '../observe/node.ts';
-import { driftListener, nodeName } from './listener.ts';
+import { debounceMs, driftListener, nodeName } from './listener.ts';
 
 const [one, two] = [objectKey('one', 'here'), objectKey('two', 'here')];
-const port = { index: 3, name: 'hpc011', kind: 'veth', group: linkGroup, alias: 'podloom:one' } as ObservedLink;
+const port = {
+  index: 3,
+  name: 'hpc011',
+  kind: 'veth',
+  group: linkGroup,
+  alias: 'podloom pod uid-1 key',
+} as ObservedLink;
 const portGone: NodeChanges = { links: [{ old: port, now: undefined }], routing: false };
 const interrupted = new NetlinkError('link.list', 4);
 
 function setUp() {
   const clock = manualClock();
-  const stop = new AbortController();
   const world = {
     clock,
-    stop,
-    /** What cannot be read: the node, or pods. */
-    broken: new Set<ObjectKey | 'node'>(),
+    isReadable: true,
     reads: 0,
     isAllTouched: false,
     news: portGone,
     /** Links that are there now. */
     links: [] as ObservedLink[],
     tidied: 0,
-    looked: [] as ObjectKey[],
+    /** PodNetworks by key, pods by uid. */
+    looked: [] as (ObjectKey | string)[],
     lines: [] as Record<string, unknown>[],
-    async hear(where: string): Promise<void> {
-      hear({ kind: 'overflow', in: where });
-      await settle();
-      await settle();
-    },
-    async pass(seconds: number): Promise<void> {
-      for (let tenths = 0; tenths < seconds * 10; tenths += 1) {
-        await clock.advance(100);
+    onEvent: (where: string) => drift.onEvent({ kind: 'overflow', in: where }),
+    stop: () => drift.stop(),
+    async pass(ms: number): Promise<void> {
+      for (let passed = 0; passed < ms; passed += debounceMs) {
+        await clock.advance(debounceMs);
         await settle();
       }
     },
   };
-  const hear = driftListener({
+  const drift = driftListener({
     view: {
       news() {
         world.reads += 1;
-        if (world.broken.has('node')) throw interrupted;
+        if (!world.isReadable) throw interrupted;
         return world.news;
       },
       touchAll: () => (world.isAllTouched = true),
@@ -52,50 +53,56 @@ function setUp() {
       touchRouting: () => undefined,
       touchedBy: () => undefined,
     },
-    calm: () => Promise.resolve(),
     clock,
     log: createLog({ name: 'test', write: (line) => world.lines.push(JSON.parse(line) as Record<string, unknown>) }),
-    signal: stop.signal,
-    ports: new Map([[port.name, one]]),
-    look: (key) => world.looked.push(key),
-    isOther(key) {
-      if (world.broken.has(key)) throw interrupted;
-      return true;
-    },
+    lookAt: (key) => world.looked.push(key),
+    lookAtPod: (podUid) => world.looked.push(podUid),
     lookAtBridge: () => undefined,
-    tidy: () => (world.tidied += 1),
     lookAtFailed: () => undefined,
+    tidyNode: () => (world.tidied += 1),
     gone: () => undefined,
   });
   return world;
 }
 
 describe('what the kernel tells', () => {
+  it('is read once for many messages, also while they go on', async () => {
+    const world = setUp();
+    for (let times = 0; times < 10; times += 1) {
+      for (const where of [nodeName, one, two, one]) world.onEvent(where);
+      await world.clock.advance(debounceMs / 10);
+    }
+    await settle();
+    expect(world.reads).toBe(1);
+    expect(world.looked.toSorted()).toEqual([one, two, 'uid-1'].toSorted());
+    expect(world.clock.pending).toBe(0);
+  });
+
   it('of the node is read again, ever later, when it cannot be read', async () => {
     const world = setUp();
-    world.broken.add('node');
-    await world.hear(nodeName);
-    world.isAllTouched = false;
-    await world.pass(60);
+    world.isReadable = false;
+    world.onEvent(nodeName);
+    await world.pass(60_000);
     expect(world.reads).toBeGreaterThan(10);
     expect(world.reads).toBeLessThan(40);
     expect(world.isAllTouched).toBe(true);
     expect(world.lines[0]).toMatchObject({ level: 'warn', err: { code: 'EINTR' } });
 
-    world.broken.clear();
-    await world.pass(5);
-    expect(world.looked).toEqual([one]);
+    world.isReadable = true;
+    await world.pass(5_000);
+    expect(world.looked).toEqual(['uid-1']);
     expect(world.clock.pending).toBe(0);
   });
 
-  it('of the node waits with what could not be read, and pods do not', async () => {
+  it('of pods does not wait for a node that cannot be read', async () => {
     const world = setUp();
-    world.broken.add('node');
-    await world.hear(nodeName);
-    await world.hear(nodeName);
-    await world.hear(two);
-    expect(world).toMatchObject({ reads: 1, looked: [two] });
-    world.stop.abort();
+    world.isReadable = false;
+    world.onEvent(nodeName);
+    await world.pass(1_000);
+    world.onEvent(two);
+    await world.pass(debounceMs);
+    expect(world.looked).toEqual([two]);
+    await world.stop();
     expect(world.clock.pending).toBe(0);
   });
 
@@ -109,15 +116,8 @@ describe('what the kernel tells', () => {
     const tap = { index: 4, name: 'tap0', group: 0, master: 5 } as ObservedLink;
     world.links = [{ index: 5, name: 'pcbr0', kind: 'bridge', group } as ObservedLink];
     world.news = { links: [{ old: tap, now: { ...tap, master } }], routing: false };
-    await world.hear(nodeName);
+    world.onEvent(nodeName);
+    await world.pass(2 * debounceMs);
     expect(world.tidied).toBe(tidied);
-  });
-
-  it('of a pod that cannot be read leads to a look at it, and keeps no other', async () => {
-    const world = setUp();
-    world.broken.add(two);
-    await Promise.all([world.hear(two), world.hear(one)]);
-    const [, ...pods] = world.looked; // after the one whose port is news
-    expect(pods).toEqual([two, one]);
   });
 });

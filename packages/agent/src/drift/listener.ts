@@ -1,7 +1,10 @@
-/** From what the kernel tells of node and pods to what should be looked at again. */
-import { type Clock, type Log, type ObjectKey, backoffMs, delay } from '@podloom/kube';
+/**
+ * From what the kernel tells of node and pods to what is looked at again. Many messages come for one change, and most are the echo of our own
+ * steps, so there is one debounce: what has changed is read, and the node tidied, so long after the first message or request.
+ */
+import { type Clock, type Log, type ObjectKey, workQueue } from '@podloom/kube';
 import type { LinkOutline, MonitorEvent, Topic } from '@podloom/netlink';
-import { type ObservedLink, isOurs, routeProtocol } from '@podloom/network';
+import { type ObservedLink, isOurs, podOfMark, routeProtocol } from '@podloom/network';
 import { toObservedLink } from '../observe/link.ts';
 import type { LinkChange, NodeChanges, NodeView } from '../observe/node.ts';
 
@@ -11,160 +14,150 @@ export const nodeName = '';
 /** What is heard of the node. Not its neighbours and forwarding entries: there are too many, and ours are read with their port. */
 export const nodeTopics: readonly Topic[] = ['link', 'address', 'route', 'rule', 'tc'];
 
+export const debounceMs = 100;
+
 export interface ListenerOptions {
   readonly view: NodeView;
-  /** Resolves when no pod waits for its links, nor has for so long. */
-  readonly calm: (signal: AbortSignal, forMs: number) => Promise<void>;
   readonly clock: Clock;
   readonly log: Log;
-  readonly signal: AbortSignal;
-  /** Owners of node ends, by their name. */
-  readonly ports: ReadonlyMap<string, ObjectKey>;
-  readonly look: (key: ObjectKey) => void;
-  /** The pod is otherwise than we left it. */
-  readonly isOther: (key: ObjectKey) => boolean;
+  /** Something in the pod of this PodNetwork changed. */
+  readonly lookAt: (key: ObjectKey) => void;
+  /** The node's end of a link of this pod changed. */
+  readonly lookAtPod: (podUid: string) => void;
   /** A bridge of ours is otherwise than it was; without a name, any of them may be. */
   readonly lookAtBridge: (device?: string) => void;
-  /** A bridge of ours lost a port, which it may have been kept for. */
-  readonly tidy: () => void;
   /** Something else on the node changed: who could not be served may be now. */
   readonly lookAtFailed: () => void;
+  /** Removes from the node what nobody needs any more. Throws where it could not: it is then tried again. */
+  readonly tidyNode: () => void;
   /** The process that held the pod's namespace ended. */
   readonly gone: (key: ObjectKey) => void;
 }
 
+export interface DriftListener {
+  onEvent(event: MonitorEvent<string>): void;
+  /** Something that may have been the last of its kind is gone. */
+  tidy(): void;
+  stop(): Promise<void>;
+}
+
+type Task = 'read the node' | 'look at pods' | 'tidy the node';
+
+/** Where the node's links change faster than they can be listed, it cannot be read for a while. */
+const backoff = { minMs: debounceMs, maxMs: 5_000 };
+
 /** All routes of ours on the node are over bridges; ports, which come and go with pods, have none. */
 const isBridgeOfOurs = (link: LinkOutline): boolean => link.kind === 'bridge' && isOurs(toObservedLink(link));
 
-/** Pods often come in a row, a few milliseconds apart: the echo of one must not be in the way of the next. */
-const echoMs = 100;
-
-/** Before the node is read again after it could not be, as where its links change faster than they can be listed. */
-const backoff = { minMs: 100, maxMs: 5_000 };
-
-export function driftListener(options: ListenerOptions): (event: MonitorEvent<string>) => void {
-  const { view, calm, clock, log, signal, ports, look, isOther, lookAtBridge, tidy, lookAtFailed, gone } = options;
+export function driftListener(options: ListenerOptions): DriftListener {
+  const { view, clock, log, lookAt, lookAtPod, lookAtBridge, lookAtFailed, tidyNode, gone } = options;
   const pods = new Set<ObjectKey>();
-  let isAsked = false;
-  let failures = 0;
-  let isWaiting = false;
-
-  /** Many messages come for one change; all that are there are read before anything is done. Most are the echo of our own steps: links come first. */
-  function readSoon(): void {
-    if (isAsked) return;
-    isAsked = true;
-    setImmediate(() => void readAll());
-  }
-
-  async function readAll(): Promise<void> {
-    await calm(signal, echoMs);
-    isAsked = false;
-    if (signal.aborted) return;
-    if (!isWaiting) readNode();
-    const heard = [...pods];
-    pods.clear();
-    for (const key of heard) if (mayBeOther(key)) look(key);
-  }
+  const tasks: { readonly [K in Task]: () => void } = {
+    'read the node': readNode,
+    'look at pods': () => {
+      pods.forEach(lookAt);
+      pods.clear();
+    },
+    'tidy the node': () => {
+      tidyNode();
+      lookAtFailed();
+    },
+  };
+  const queue = workQueue<Task>({
+    clock,
+    backoff,
+    async run(task) {
+      try {
+        tasks[task]();
+        return 'done';
+      } catch (error) {
+        log.warn({ err: error, task }, 'Could not look at the node, will retry');
+        return 'failed';
+      }
+    },
+  });
+  const soon = (task: Task): void => queue.addAfter(task, debounceMs);
 
   function readNode(): void {
     let news: NodeChanges;
     try {
       news = view.news();
     } catch (error) {
-      log.warn({ err: error }, 'Could not read what changed on the node, will retry');
       view.touchAll();
-      void readLater();
-      return;
+      throw error;
     }
-    failures = 0;
-    const { links, routing } = news;
-    for (const { old, now } of links) hearLink(old, now);
-    if (links.some(leftOurs)) tidy();
-    if (routing) lookAtBridge();
-    if (links.length > 0) lookAtFailed();
+    for (const { old, now } of news.links) onLinkChange(old, now);
+    if (news.links.some(leftOurs)) soon('tidy the node');
+    if (news.routing) lookAtBridge();
+    if (news.links.length > 0) lookAtFailed();
   }
 
-  /** What is heard of the node meanwhile is read then, too. */
-  async function readLater(): Promise<void> {
-    isWaiting = true;
-    failures += 1;
-    await delay(clock, backoffMs(failures, backoff), signal);
-    isWaiting = false;
-    readSoon();
-  }
-
-  /** A pod that cannot be read is looked at: that is tried again until it can. */
-  function mayBeOther(key: ObjectKey): boolean {
-    try {
-      return isOther(key);
-    } catch (error) {
-      log.debug({ err: error, pod: key }, 'Could not read what changed in a Pod');
-      return true;
-    }
-  }
-
+  /** A bridge of ours lost a port, which it may have been kept for. */
   const leftOurs = ({ old, now }: LinkChange): boolean =>
     old?.master !== undefined &&
     old.master !== now?.master &&
     view.current().links.some((link) => link.index === old.master && isOurs(link));
 
-  function hearLink(...states: readonly (ObservedLink | undefined)[]): void {
+  function onLinkChange(...states: readonly (ObservedLink | undefined)[]): void {
     for (const link of states) {
       if (!link || !isOurs(link)) continue;
-      const key = ports.get(link.name);
-      if (key !== undefined) look(key);
+      const owner = podOfMark(link.alias);
+      if (owner) lookAtPod(owner.podUid);
       if (link.kind === 'bridge') lookAtBridge(link.name);
     }
   }
 
-  function hearNode(event: MonitorEvent<string>): void {
+  /** False where the event is not about anything of ours. */
+  function touch(event: MonitorEvent<string>): boolean {
     switch (event.kind) {
       case 'link':
         view.touch(event.link.index);
         if (isBridgeOfOurs(event.link) && (event.change === 'delete' || !event.link.up)) view.touchRouting();
-        break;
+        return true;
       case 'port':
         view.touch(event.port.index);
-        break;
+        return true;
       case 'address':
         view.touch(event.address.index);
         // With the last address of a link, or the link itself, go its routes, and the kernel tells of none of them (fib_disable_ip).
         if (event.change === 'delete') view.touchRouting();
-        break;
+        return true;
       case 'qdisc':
         view.touch(event.qdisc.index);
-        break;
+        return true;
       case 'filter':
         view.touch(event.filter.index);
-        break;
+        return true;
       case 'route':
-        if (event.route.protocol !== routeProtocol) return;
-        view.touchRouting();
-        break;
+        if (event.route.protocol === routeProtocol) view.touchRouting();
+        return event.route.protocol === routeProtocol;
       case 'rule':
-        if (event.rule.protocol !== routeProtocol) return;
-        view.touchRouting();
-        break;
+        if (event.rule.protocol === routeProtocol) view.touchRouting();
+        return event.rule.protocol === routeProtocol;
       case 'overflow':
         view.touchAll();
-        break;
+        return true;
       case 'neighbour':
       case 'fdb':
       case 'class':
       case 'nexthop':
       case 'gone':
       default:
-        return;
+        return false;
     }
-    readSoon();
   }
 
-  return (event) => {
-    if (event.in === nodeName) hearNode(event);
-    else if (event.kind === 'gone') gone(event.in as ObjectKey);
-    else {
-      pods.add(event.in as ObjectKey);
-      readSoon();
-    }
+  return {
+    onEvent(event) {
+      if (event.in === nodeName) {
+        if (touch(event)) soon('read the node');
+      } else if (event.kind === 'gone') gone(event.in as ObjectKey);
+      else {
+        pods.add(event.in as ObjectKey);
+        soon('look at pods');
+      }
+    },
+    tidy: () => soon('tidy the node'),
+    stop: () => queue.stop(),
   };
 }

@@ -1,11 +1,5 @@
 /** One PodNetwork: find the pod, observe, plan, apply, report. Between observing and the last step nothing else runs. */
-import {
-  type PodNetwork,
-  type PodNetworkSpec,
-  type PodNetworkStatus,
-  type PrimaryLinkRecord,
-  Unavailable,
-} from '@podloom/api';
+import { type PodNetwork, type PodNetworkStatus, type PrimaryLinkRecord, Unavailable } from '@podloom/api';
 import {
   type Clock,
   type EventRecorder,
@@ -21,18 +15,7 @@ import {
   setCondition,
 } from '@podloom/kube';
 import { type Netns, isNetlinkError } from '@podloom/netlink';
-import {
-  type LinkNames,
-  type Observed,
-  type ObservedNamespace,
-  type PodPlan,
-  type Step,
-  chooseNames,
-  isOfAnotherPod,
-  isOurs,
-  linkNamed,
-  planPod,
-} from '@podloom/network';
+import { type LinkNames, type Observed, type PodPlan, type Step, chooseNames, isOurs, planPod } from '@podloom/network';
 import { type Outcome, applySteps } from '../apply/run.ts';
 import { describeFailure } from '../apply/step.ts';
 import type { PodFinder, PodProcess } from '../cri/finder.ts';
@@ -40,12 +23,10 @@ import { type DriftGuard, contestedMs, driftIn } from '../drift/judge.ts';
 import type { NodeView } from '../observe/node.ts';
 import { observePod, wantsRoutes } from '../observe/pod.ts';
 import { isLeaving } from './node.ts';
-import type { Pace } from './pace.ts';
 import type { Patience } from './patience.ts';
 import type { Reporter } from './reporter.ts';
 import type { ServedPod, ServedPods } from './served.ts';
 import { type Failure, statusOf } from './status.ts';
-import { turns } from './turns.ts';
 
 export interface PodDeps {
   readonly node: Netns;
@@ -55,23 +36,18 @@ export interface PodDeps {
   readonly finder: PodFinder;
   readonly served: ServedPods;
   readonly reporter: Reporter;
-  readonly pace: Pace;
   readonly guard: DriftGuard;
   readonly patience: Patience;
   readonly events: Pick<EventRecorder, 'warning'>;
   readonly clock: Clock;
   /** What primary links had, also of PodNetworks that are gone until that is seen to. */
   readonly remembered: Map<ObjectKey, Remembered>;
-  /** Names of node ends, so that news of a link leads to its PodNetwork. */
-  readonly ports: Map<string, ObjectKey>;
   /** Who could not be served as declared. */
   readonly failed: Set<ObjectKey>;
   /** As all PodNetworks of the node want it. */
   readonly bridgeMtu: (device: string) => number | undefined;
   /** The node should be tidied: something that may have been the last of its kind is gone. */
   readonly tidy: () => void;
-  /** A pod was looked at, whatever came of it. */
-  readonly looked: () => void;
   /** The kernel is as declared, all of it: steps that it took. */
   readonly attached: (key: ObjectKey, steps: number) => void;
   readonly countFailure: (reason: string) => void;
@@ -102,7 +78,6 @@ interface Pass {
 }
 
 export function podNetworkReconciler(deps: PodDeps): Reconciler<PodNetwork> {
-  const turn = turns();
   return async (network, { signal }): Promise<Result> => {
     const { podUid, interfaces, primary } = network.spec;
     const [key, { generation }] = [keyOf(network), network.metadata];
@@ -123,10 +98,7 @@ export function podNetworkReconciler(deps: PodDeps): Reconciler<PodNetwork> {
       await deps.reporter.report(network, unseen(network, error, deps), signal);
       return retry(error);
     }
-    let pass = await deps.pace.first(async () => {
-      await turn();
-      return tryToAttach(network, process, deps);
-    });
+    let pass = tryToAttach(network, process, deps);
     for (let looks = 1; looks < mostLooks && (pass.recordFirst || pass.lookAgain); looks += 1) {
       if (pass.recordFirst) {
         await deps.reporter.report(network, pass.status, signal);
@@ -134,7 +106,6 @@ export function podNetworkReconciler(deps: PodDeps): Reconciler<PodNetwork> {
       }
       pass = tryToAttach(network, process, deps, pass.isNew);
     }
-    await deps.pace.calm(signal);
     await deps.reporter.report(network, pass.status, signal);
     if (pass.error !== undefined) {
       deps.patience.failed(key, generation);
@@ -149,7 +120,6 @@ export function podNetworkReconciler(deps: PodDeps): Reconciler<PodNetwork> {
 }
 
 function tryToAttach(network: PodNetwork, process: PodProcess | undefined, deps: PodDeps, wasNew = false): Pass {
-  deps.looked();
   try {
     return attach(network, process, deps, wasNew);
   } catch (error) {
@@ -184,10 +154,8 @@ function attach(network: PodNetwork, process: PodProcess | undefined, deps: PodD
 
   const record = recordFor(pod, old?.primary);
   const pid = old?.podPid ?? process?.pid;
-  const { observed, names } = observe(spec, { pod, pid, old, record }, deps);
-  for (const { node: port } of names.values()) {
-    if (!isOfAnotherPod(linkNamed(observed.node, port), spec.podUid)) deps.ports.set(port, key);
-  }
+  const observed: Observed = { node: view.current(), pod: pod && observePod(pod.netns, spec, record) };
+  const names = pod && pid !== undefined ? chooseNames({ spec, status: old, pid, observed }) : recordedNames(old);
   const { bridgeMtu } = deps;
   const desired = { namespace: network.metadata.namespace ?? '', spec, names, primaryRecord: record, bridgeMtu };
   const plan = planPod(desired, observed);
@@ -199,11 +167,7 @@ function attach(network: PodNetwork, process: PodProcess | undefined, deps: PodD
   const steps = drift?.hold ? plan.steps.filter((step) => !drift.steps.includes(step)) : plan.steps;
   const outcome = applySteps(steps, { node, pod: pod?.netns });
   view.touchedBy(outcome);
-  if (pod) {
-    whileItRuns(spec.podUid, deps, () => deps.served.listen(key));
-    const look = (): string => JSON.stringify(observePod(pod.netns, spec, record));
-    deps.served.remember(key, look, asWeKnowIt(observed.pod, steps, outcome, look));
-  }
+  if (pod) whileItRuns(spec.podUid, deps, () => deps.served.listen(key));
   if (drift) warn(network, drift.hold ? 'Drift' : 'DriftRepaired', drift.message, deps);
   if (steps.some((step) => step.do === 'deleteLink' || isOtherMtu(step))) deps.tidy();
 
@@ -237,37 +201,6 @@ function attach(network: PodNetwork, process: PodProcess | undefined, deps: PodD
 /** What another sandbox's link had is not this one's to get back. Records that were written before they named the sandbox are of the one that there is. */
 const recordFor = (pod: ServedPod | undefined, record: PrimaryLinkRecord | undefined): PrimaryLinkRecord | undefined =>
   pod && (record?.sandboxId ?? pod.process.sandboxId) !== pod.process.sandboxId ? undefined : record;
-
-interface Known {
-  readonly pod: ServedPod | undefined;
-  readonly pid: number | undefined;
-  readonly old: PodNetworkStatus | undefined;
-  readonly record: PrimaryLinkRecord | undefined;
-}
-
-function observe(
-  spec: PodNetworkSpec,
-  { pod, pid, old, record }: Known,
-  { view }: PodDeps,
-): { readonly observed: Observed; readonly names: Map<string, LinkNames> } {
-  const observed = { node: view.current(), pod: pod && observePod(pod.netns, spec, record) };
-  const names = pod && pid !== undefined ? chooseNames({ spec, status: old, pid, observed }) : recordedNames(old);
-  return { observed, names };
-}
-
-/**
- * The pod as nobody needs to look at it again. What was seen and needed no step is. After steps of ours it is not: someone else may have changed something
- * meanwhile, so their echo leads to one more look. But what failed is tried again later, and its own traces must not make that at once.
- */
-function asWeKnowIt(
-  seen: ObservedNamespace | undefined,
-  steps: readonly Step[],
-  { failed, errors }: Outcome,
-  look: () => string,
-): string | undefined {
-  if (steps.length === 0) return JSON.stringify(seen);
-  return failed.size + errors.length > 0 ? look() : undefined;
-}
 
 /**
  * An agent before this one had this very sandbox. The node's ends say nothing: those of a sandbox that is gone stay until the kernel finds the time. One
@@ -380,7 +313,6 @@ export function releasePod(deps: PodDeps): Reconciler<ObjectName> {
     deps.patience.forget(key);
     deps.guard.forget(key);
     deps.remembered.delete(key);
-    for (const [port, owner] of deps.ports) if (owner === key) deps.ports.delete(port);
     deps.tidy();
     return done;
   };

@@ -24,7 +24,6 @@ it('gives the primary link back, tries again where it could not, and forgets the
     // No finder: a pod that runs on is found at once when it is asked for again.
     reporter: { forget: (one: ObjectKey) => void gone.push(one) },
     failed: new Set(),
-    ports: new Map(),
     tidy: () => undefined,
     patience: patience(manualClock()),
     guard: { ...guard, forget: (one) => void forgotten.push(one) } satisfies DriftGuard,

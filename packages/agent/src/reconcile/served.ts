@@ -1,5 +1,4 @@
 /** The pods that this agent has opened: their namespaces, by the PodNetwork that they are served for. */
-import { hash } from 'node:crypto';
 import { fstatSync } from 'node:fs';
 import { Unavailable } from '@podloom/api';
 import type { Monitor, Netns } from '@podloom/netlink';
@@ -14,10 +13,6 @@ export interface ServedPod {
   /** The listener also hears of routes. Not always: a pod with a routing daemon has very many of them. */
   readonly hearsRoutes: boolean;
   isHeard: boolean;
-  /** Looks at the pod as its PodNetwork needs it, and gives it back as a text that can be compared. */
-  look?: () => string;
-  /** A digest of how it is when all is well, where we know. */
-  seen?: string | undefined;
 }
 
 export interface ServedPods {
@@ -26,17 +21,10 @@ export interface ServedPods {
   ensure(key: ObjectKey, podUid: string, process: PodProcess, hearRoutes: boolean): ServedPod;
   /** Begins to listen to the pod, if nobody does yet. To begin takes its time, so links come first; what changed meanwhile takes another look. */
   listen(key: ObjectKey): void;
-  /** How to look at the pod, and how it is when all is well; undefined where that takes another look. */
-  remember(key: ObjectKey, look: () => string, seen: string | undefined): void;
-  /** The pod is, or may be, otherwise than it should be. */
-  isOther(key: ObjectKey): boolean;
   close(key: ObjectKey): void;
   closeAll(): void;
   readonly size: number;
 }
-
-/** A text is some kilobytes for each pod of the node. */
-const digest = (text: string): string => hash('sha256', text, 'base64');
 
 export function servedPods(
   listening: Pick<Monitor<string>, 'add' | 'remove'>,
@@ -84,14 +72,6 @@ export function servedPods(
       }
       pod.isHeard = true;
       lookAgain(key);
-    },
-    remember(key, look, seen) {
-      const pod = all.get(key);
-      if (pod) Object.assign(pod, { look, seen: seen === undefined ? undefined : digest(seen) });
-    },
-    isOther(key) {
-      const pod = all.get(key);
-      return pod?.look === undefined || pod.seen === undefined || digest(pod.look()) !== pod.seen;
     },
     close,
     closeAll() {
