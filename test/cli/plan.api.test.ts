@@ -30,7 +30,7 @@ it('`podloom plan POD` says what is still to be done for that pod, in words and 
       conflicts: [],
       problems: [],
       steps: expect.arrayContaining([
-        expect.objectContaining({ do: 'createBridge', name: 'pcbr0' }),
+        expect.objectContaining({ do: 'createLink', kind: 'bridge', name: 'pcbr0' }),
         expect.objectContaining({ do: 'addAddress', in: 'pod', address: '10.45.0.2/24' }),
       ]) as unknown,
     },

@@ -165,11 +165,11 @@ describe.skipIf(!isPrivate)('a PodConfig', () => {
     for (const words of ['tbr0', 't0', '172.30.2.1/24', '172.30.2.2/24', '1400']) expect(plan.stdout).toContain(words);
     const planned = JSON.parse((await world.podloom(['plan', '-f', file, '-n', namespace, '-o', 'json'])).stdout) as {
       pod: string;
-      steps: { do: string; in: string; name?: string; peer?: { name: string }; address?: string }[];
+      steps: { do: string; in: string; kind?: string; name?: string; peer?: { name: string }; address?: string }[];
     }[];
     expect(planned.map((one) => one.pod)).toEqual(['one']);
     const steps = planned[0]?.steps ?? [];
-    const [bridge, veth] = ['createBridge', 'createVeth'].map((what) => steps.find((step) => step.do === what));
+    const [bridge, veth] = ['bridge', 'veth'].map((kind) => steps.find((step) => step.kind === kind));
     expect(await world.ours()).toEqual([]);
 
     await scene.apply(object);

@@ -18,7 +18,7 @@ describe('describePreviews', () => {
   });
 
   it('tells what a node does by itself from what is done for a pod', () => {
-    const step = { do: 'deleteLink', in: 'node', link: 'pcbr0' } as const;
+    const step = { do: 'deleteLink', in: 'node', owner: 'nobody', link: 'pcbr0' } as const;
     expect(describePreviews([{ ...preview, pod: undefined, steps: [step] }])).toBe(
       'node n1, once its pods are as above\n@@ node n1 @@\n- ip link del pcbr0\n',
     );

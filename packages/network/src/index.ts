@@ -22,6 +22,7 @@ export { isOurs, leavingGroup, linkGroup, podOfMark, routeProtocol } from './pla
 export { emptyNamespace } from './plan/observed.ts';
 export type {
   AddrGenMode,
+  LinkData,
   Observed,
   ObservedAddress,
   ObservedFdb,
@@ -30,11 +31,11 @@ export type {
   ObservedNamespace,
   ObservedRoute,
   ObservedSysctl,
+  Place,
   Route,
   Rule,
-  Where,
 } from './plan/observed.ts';
-export type { LinkSettings, Step } from './plan/step.ts';
+export { type LinkSettings, type Owner, type Step, interfaceOf } from './plan/step.ts';
 export { chooseNames } from './plan/names.ts';
 export { desiredBridges, planNode } from './plan/node.ts';
 export { planPod } from './plan/pod.ts';

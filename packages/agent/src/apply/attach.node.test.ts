@@ -198,7 +198,7 @@ describe('a plan carried out', () => {
     world.view.current();
     for (const served of [a, b]) {
       const { touched } = serve(world, served);
-      for (const name of touched) world.view.touch(name);
+      for (const name of touched.get('node')?.links ?? []) world.view.touch(name);
       world.view.touchRouting();
     }
     const told = fingerprintOf({ node: world.view.current() });
@@ -209,14 +209,14 @@ describe('a plan carried out', () => {
     using world = makeWorld(2);
     const [a, b] = two(world);
     world.view.news();
-    world.view.touchedBy(serve(world, a));
+    world.view.touchedBy(serve(world, a).touched.get('node'));
     const port = look(world, b).node.links.find(({ name }) => name.startsWith('hpc'))!;
     expect(world.view.news().links).toContainEqual({ old: undefined, now: port });
     world.node.link.set(port.index, { up: false });
     world.view.touch(port.index);
     world.view.touch(port.name);
     world.view.current();
-    world.view.touchedBy(serve(world, b));
+    world.view.touchedBy(serve(world, b).touched.get('node'));
     expect(world.view.news().links).toContainEqual({ old: port, now: { ...port, up: false } });
     expect(world.view.news()).toEqual({ links: [], routing: false });
   });
@@ -658,7 +658,7 @@ describe('a route that is there already', () => {
     pod.address.add({ link: 'eth0', address: 'fd00:1::2/64', flags: addressFlags.noDad });
     const add = (nextHop: string): void => {
       const route = { to, type: 'unicast', table: 254, metric: 50, protocol: routeProtocol, via: nextHop } as const;
-      applyStep({ do: 'addRoute', in: 'pod', link: 'eth0', route }, { node: world.node, pod });
+      applyStep({ do: 'addRoute', in: 'pod', owner: 'primary', link: 'eth0', route }, { node: world.node, pod });
     };
     add(via);
     add(via);

@@ -1,6 +1,7 @@
 /** Carries out one step: a step is a netlink message or two. It knows no policy; whether a step is right was decided by the plan. */
 import { Bug, Unavailable } from '@podloom/api';
 import {
+  type LinkAdd,
   type Netns,
   type Route as SeenRoute,
   type RouteSettings,
@@ -8,43 +9,29 @@ import {
   addressFlags,
   isNetlinkError,
 } from '@podloom/netlink';
-import { type LinkSettings, type Route, type Rule, type Step, type Where, leavingGroup } from '@podloom/network';
+import { type LinkSettings, type Place, type Route, type Rule, type Step, leavingGroup } from '@podloom/network';
 import { addrGenModeNumber } from '../observe/link.ts';
 import { setSysctl, sysctlPath } from './sysctl.ts';
 
-export interface Namespaces {
-  readonly node: Netns;
-  readonly pod?: Netns | undefined;
-}
+/** The namespaces that steps may happen in. */
+export type Namespaces = { readonly [P in Place]?: Netns | undefined };
 
 type Apply<K extends Step['do']> = (here: Netns, step: Extract<Step, { do: K }>, all: Namespaces) => void;
 
-/** All that a veth uses. Unasked, the kernel makes as many as processors, takes them away again, and waits for all processors at each end. */
-const oneQueue = { numTxQueues: 1, numRxQueues: 1 };
-
 const apply: { readonly [K in Step['do']]: Apply<K> } = {
-  createBridge(here, { name, mac, group }) {
-    const data = { mcastSnooping: false, stpState: 0, forwardDelay: 0 };
-    here.link.add({ kind: 'bridge', name, address: mac, group, data });
-  },
-  createVeth(here, { name, mac, mtuBytes, group, master, peer }, all) {
-    here.link.add({
-      kind: 'veth',
-      name,
-      address: mac,
-      mtu: mtuBytes,
+  createLink(here, { kind, data, from, peer, master, group, ...birth }, all) {
+    // A link below is looked for where the message is sent.
+    const at = from ? namespaceOf(from.in, all) : here;
+    at.link.add({
+      ...bornAs(birth),
+      kind,
+      data,
       group,
       master,
-      ...oneQueue,
-      peer: {
-        name: peer.name,
-        address: peer.mac,
-        mtu: peer.mtuBytes,
-        group,
-        netns: namespace('pod', all),
-        ...oneQueue,
-      },
-    });
+      link: from?.link,
+      netns: at === here ? undefined : here,
+      peer: peer && { ...bornAs(peer), group, netns: namespaceOf(peer.in, all) },
+    } as LinkAdd);
   },
   setLink: (here, { link, set }) => here.link.set(link, linkChange(set)),
   setMaster: (here, { link, master }) => here.link.set(link, { master }),
@@ -64,8 +51,8 @@ const apply: { readonly [K in Step['do']]: Apply<K> } = {
   addFdb: (here, { link, mac }) => here.fdb.replace({ link, lladdr: mac, master: true, state: 'static', sticky: true }),
   removeFdb: (here, { link, mac }) =>
     tolerating('ENOENT', () => here.fdb.delete({ link, lladdr: mac, master: true, state: 'static' })),
-  addAddress(here, { in: where, link, address, broadcast, noDad, noPrefixRoute }) {
-    if (where === 'node') mustBeFree(here, link, address);
+  addAddress(here, { link, address, broadcast, noDad, noPrefixRoute, mustBeFree }) {
+    if (mustBeFree) refuseTaken(here, link, address);
     const flags = (noDad ? addressFlags.noDad : 0) | (noPrefixRoute ? addressFlags.noPrefixRoute : 0);
     here.address.replace({ link, address, broadcast, flags });
   },
@@ -86,29 +73,42 @@ const apply: { readonly [K in Step['do']]: Apply<K> } = {
 
 export type DeleteLink = Extract<Step, { do: 'deleteLink' }>;
 
-/** Links of the node, at the price of one: the kernel waits for readers once, and not once a link. */
-export function deleteLinks(steps: readonly DeleteLink[], { node }: Pick<Namespaces, 'node'>): void {
+/** Links of one place, at the price of one: the kernel waits for readers once, and not once a link. */
+export function deleteLinks(steps: readonly DeleteLink[], all: Namespaces): void {
+  const [first] = steps;
+  if (!first) return;
+  const here = namespaceOf(first.in, all);
   for (const { link, index } of steps) {
-    tolerating('ENODEV', () => node.link.set(index ?? link, { group: leavingGroup }));
+    tolerating('ENODEV', () => here.link.set(index ?? link, { group: leavingGroup }));
   }
-  tolerating('ENODEV', () => node.link.deleteGroup(leavingGroup));
+  tolerating('ENODEV', () => here.link.deleteGroup(leavingGroup));
 }
 
 export function applyStep(step: Step, all: Namespaces): void {
-  (apply[step.do] as Apply<Step['do']>)(namespace(step.in, all), step, all);
+  (apply[step.do] as Apply<Step['do']>)(namespaceOf(step.in, all), step, all);
 }
 
-function namespace(where: Where, { node, pod }: Namespaces): Netns {
-  if (where === 'node') return node;
-  if (!pod) throw new Bug('NO_POD_NAMESPACE', 'A step for a pod was planned, but the pod has no namespace');
-  return pod;
+/** The one place where a place becomes a namespace. */
+function namespaceOf(place: Place, all: Namespaces): Netns {
+  const netns = all[place];
+  if (!netns) throw new Bug('NO_NAMESPACE', `A step in ${place} was planned, but there is no such namespace`);
+  return netns;
 }
+
+type Birth = Pick<Extract<Step, { do: 'createLink' }>, 'name' | 'mac' | 'mtuBytes' | 'queues'>;
+
+const bornAs = ({ name, mac, mtuBytes, queues }: Birth) => ({
+  name,
+  address: mac,
+  mtu: mtuBytes,
+  ...(queues === undefined ? {} : { numTxQueues: queues, numRxQueues: queues }),
+});
 
 /**
  * An address of the node is the node's for everyone on it. One that it reaches over another link, its neighbour or another bridge's gateway, would be
  * taken from there, and the node perhaps from its cluster.
  */
-function mustBeFree(node: Netns, link: string, address: string): void {
+function refuseTaken(node: Netns, link: string, address: string): void {
   const [ip = ''] = address.split('/');
   const entry = entryFor(node, ip);
   if (!entry || entry.dst === 'default' || entry.type === 'unreachable') return;

@@ -13,7 +13,7 @@ const network: PodNetwork = {
   spec: podSpec('uid', [podInterface(2)]),
 };
 const [{ key: interfaceKey } = { key: '' }] = network.spec.interfaces;
-const step: Step = { do: 'setLink', in: 'pod', key: interfaceKey, link: 'pc07', set: { up: true } };
+const step: Step = { do: 'setLink', in: 'pod', owner: `interface ${interfaceKey}`, link: 'pc07', set: { up: true } };
 const attached: PodNetworkStatus = { observedGeneration: 2, interfaces: [{ key: interfaceKey, state: 'Attached' }] };
 const always: DriftGuard = {
   policy: 'repair',
@@ -21,7 +21,13 @@ const always: DriftGuard = {
   contestedMs: () => 0,
   forget: () => undefined,
 };
-const mtu = (link: string): Step => ({ do: 'setLink', in: 'node', link, set: { mtuBytes: 1400 } });
+const mtu = (link: string): Step => ({
+  do: 'setLink',
+  in: 'node',
+  owner: `bridge ${link}`,
+  link,
+  set: { mtuBytes: 1400 },
+});
 const judge = (old: PodNetworkStatus | undefined, guard = always, steps: Step[] = [step]) =>
   driftIn({ key, network, old, steps, guard });
 
@@ -31,7 +37,7 @@ const says = (reason: string): PodNetworkStatus => ({
 });
 
 const unready = (reason: string, more: PodNetworkStatus = {}): PodNetworkStatus => ({ ...says(reason), ...more });
-const up = (link: string): Step => ({ do: 'setLink', in: 'node', link, set: { up: true } });
+const up = (link: string): Step => ({ do: 'setLink', in: 'node', owner: `bridge ${link}`, link, set: { up: true } });
 
 describe('driftIn', () => {
   it('is steps for what was attached', () => {
@@ -54,7 +60,7 @@ describe('driftIn', () => {
     };
     expect(judge(ready, always, [mtu('pcbr0')])).toBeUndefined();
     expect(judge(ready, always, [mtu('hpc07')])).toMatchObject({ hold: false });
-    const lowering: Step = { ...mtu('pcbr0'), key: interfaceKey };
+    const lowering: Step = { ...mtu('pcbr0'), owner: `interface ${interfaceKey}` };
     expect(judge(ready, always, [lowering])).toBeUndefined();
     expect(judge(ready, always, [step, lowering])).toMatchObject({ steps: [step, lowering] });
   });
@@ -70,10 +76,11 @@ describe('driftIn', () => {
     const rule: Step = {
       do: 'addRule',
       in: 'node',
+      owner: 'bridge pcbr0',
       rule: { family: 4, priority: 4900, table: 7, protocol: 149, from: '192.168.100.1/32' },
     };
-    const onPrimary: Step = { do: 'setLink', in: 'pod', link: 'eth0', set: { mtuBytes: 1400 } };
-    const stray: Step = { do: 'deleteLink', in: 'pod', link: 'stray', index: 9 };
+    const onPrimary: Step = { do: 'setLink', in: 'pod', owner: 'primary', link: 'eth0', set: { mtuBytes: 1400 } };
+    const stray: Step = { do: 'deleteLink', in: 'pod', owner: 'nobody', link: 'stray', index: 9 };
     const interfaces = [...attached.interfaces!, failed];
 
     it.each<[string, PodNetworkStatus, Step]>([

@@ -4,8 +4,7 @@
  */
 import type { PodNetwork, PodNetworkStatus } from '@podloom/api';
 import { type Clock, type ObjectKey, findCondition } from '@podloom/kube';
-import { type Step, describeStep } from '@podloom/network';
-import { type Party, parties } from '../apply/run.ts';
+import { type Owner, type Step, describeStep, interfaceOf } from '@podloom/network';
 
 export interface Drift {
   readonly steps: readonly Step[];
@@ -67,7 +66,7 @@ const followsPorts = (step: Step, { spec }: PodNetwork): boolean =>
   spec.interfaces.some(({ bridge }) => bridge?.device === step.link);
 
 /** Whether what the step is about was as declared. What could not be made so comes again, and is nobody else's doing. */
-function wasRight({ spec }: PodNetwork, old: PodNetworkStatus, steps: readonly Step[]): (step: Step) => boolean {
+function wasRight({ spec }: PodNetwork, old: PodNetworkStatus): (step: Step) => boolean {
   const { interfaces = [], primary, conditions } = old;
   const attached = new Set(
     interfaces.flatMap(({ key, state, reason }) => (state === 'Attached' || wasHeld(reason) ? key : [])),
@@ -81,27 +80,21 @@ function wasRight({ spec }: PodNetwork, old: PodNetworkStatus, steps: readonly S
   const bridges = isForOthers
     ? spec.interfaces.flatMap(({ key, bridge }) => (bridge && attached.has(key) ? bridge.device : []))
     : [];
-  const right = new Set<Party>([
-    ...attached.values().map((key) => `key ${key}` as const),
-    ...bridges.map((device) => `bridge ${device}` as const),
+  const right = new Set<Owner>([
+    ...attached.values().map((key): Owner => `interface ${key}`),
+    ...bridges.map((device): Owner => `bridge ${device}`),
     ...(primary?.applied !== undefined || wasHeld(primary?.reason) ? (['primary'] as const) : []),
   ]);
-  const partyOf = parties(steps);
-  // A rule or route by itself does not say of which bridge it is.
-  const isOfSome = (step: Step): boolean => step.do !== 'deleteLink' && bridges.length > 0;
-  return (step) => {
-    const party = partyOf(step);
-    return (step.key === undefined && wasReady) || (party === undefined ? isOfSome(step) : right.has(party));
-  };
+  return ({ owner }) => right.has(owner) || (interfaceOf(owner) === undefined && wasReady);
 }
 
 export function driftIn({ key, network, old, steps, guard }: DriftInput): Drift | undefined {
   if (!old || steps.length === 0 || old.observedGeneration !== network.metadata.generation) return undefined;
 
   // Where the port is held, so is what would follow it.
-  const isAlone = ({ key }: Step): boolean =>
-    key === undefined || steps.filter((step) => step.key === key).length === 1;
-  const was = wasRight(network, old, steps);
+  const isAlone = ({ owner }: Step): boolean =>
+    interfaceOf(owner) === undefined || steps.filter((step) => step.owner === owner).length === 1;
+  const was = wasRight(network, old);
   const drifted = steps.filter((step) => !(followsPorts(step, network) && isAlone(step)) && was(step));
   if (drifted.length === 0) return undefined;
 

@@ -24,7 +24,8 @@ import {
   programDigest,
   routeProtocol,
 } from '@podloom/network';
-import { toObservedLink } from './link.ts';
+import type { Touched } from '../apply/run.ts';
+import { observeLink } from './link.ts';
 import { observeAddresses, observeRoutes } from './namespace.ts';
 
 interface Entry {
@@ -60,15 +61,9 @@ export interface NodeView {
   /** Everything may have changed. */
   touchAll(): void;
   /** Our own steps changed this. Somebody else may have changed the same at that moment, so it is read and told again, too. */
-  touchedBy(steps: Touched): void;
+  touchedBy(touched: Touched | undefined): void;
   /** Everything that differs from how it was when this was last asked. What cannot be read throws, and stays touched. */
   news(): NodeChanges;
-}
-
-/** What steps were about. */
-export interface Touched {
-  readonly touched: Iterable<string>;
-  readonly routingTouched: boolean;
 }
 
 export function nodeView(netns: Netns): NodeView {
@@ -121,8 +116,8 @@ export function nodeView(netns: Netns): NodeView {
       isRoutingTouched = true;
     },
     touchedBy(steps) {
-      for (const link of steps.touched) touched.add(link);
-      isRoutingTouched ||= steps.routingTouched;
+      for (const link of steps?.links ?? []) touched.add(link);
+      isRoutingTouched ||= steps?.routing ?? false;
     },
     news() {
       refresh();
@@ -155,7 +150,7 @@ const isSame = (old: object | undefined, now: object | undefined): boolean =>
 
 function read(netns: Netns, ref: string | number): Entry | undefined {
   try {
-    const link = toObservedLink(netns.link.outline(ref));
+    const link = observeLink(netns, netns.link.outline(ref));
     return entryOf(link, {
       addresses: () => observeAddresses(netns.address.list({ link: link.index })),
       filters: () => filtersOf(netns, link.index),
@@ -168,7 +163,7 @@ function read(netns: Netns, ref: string | number): Entry | undefined {
 }
 
 function readAll(netns: Netns): Map<number, Entry> {
-  const links = netns.link.outlines().map(toObservedLink);
+  const links = netns.link.outlines().map((outline) => observeLink(netns, outline));
   const addresses = Map.groupBy(observeAddresses(netns.address.list()), ({ link }) => link);
   const fdb = Map.groupBy(netns.fdb.list().flatMap(toObservedFdb), ({ link }) => link);
   return new Map(

@@ -2,7 +2,7 @@
 import type { PodNetworkSpec, PrimaryLinkRecord } from '@podloom/api';
 import type { Netns } from '@podloom/netlink';
 import { type ObservedNamespace, emptyNamespace, routeProtocol, sysctlsToObserve } from '@podloom/network';
-import { toObservedLink } from './link.ts';
+import { observeLink } from './link.ts';
 import { observeAddresses, observeRoutes, observeSysctls } from './namespace.ts';
 
 const mainTable = 254;
@@ -19,7 +19,7 @@ export function observePod(netns: Netns, spec: ObservedSpec, record?: PrimaryLin
     : netns.route.list({ protocol: routeProtocol });
   return {
     ...emptyNamespace,
-    links: netns.link.outlines().map(toObservedLink),
+    links: netns.link.outlines().map((outline) => observeLink(netns, outline)),
     addresses: observeAddresses(netns.address.list()),
     routes: observeRoutes(routes),
     sysctls: observeSysctls(netns, sysctlsToObserve(spec, record)),

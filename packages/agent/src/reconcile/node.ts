@@ -44,7 +44,7 @@ export function tidyNode(networks: readonly PodNetwork[], { netns, view, log, ti
   const steps = planNode({ ...desired, bridges, held }, seen);
   if (steps.length > 0) {
     const outcome = applySteps(steps, { node: netns });
-    view.touchedBy(outcome);
+    view.touchedBy(outcome.touched.get('node'));
     const { errors } = outcome;
     log.info({ steps: steps.length, failed: errors.length }, 'Tidied the node');
     if (errors.length > 0) throw errors[0];

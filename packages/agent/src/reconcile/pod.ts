@@ -15,7 +15,16 @@ import {
   setCondition,
 } from '@podloom/kube';
 import { type Netns, isNetlinkError } from '@podloom/netlink';
-import { type LinkNames, type Observed, type PodPlan, type Step, chooseNames, isOurs, planPod } from '@podloom/network';
+import {
+  type LinkNames,
+  type Observed,
+  type PodPlan,
+  type Step,
+  chooseNames,
+  interfaceOf,
+  isOurs,
+  planPod,
+} from '@podloom/network';
 import { type Outcome, applySteps } from '../apply/run.ts';
 import { describeFailure } from '../apply/step.ts';
 import type { PodFinder, PodProcess } from '../cri/finder.ts';
@@ -166,7 +175,7 @@ function attach(network: PodNetwork, process: PodProcess | undefined, deps: PodD
   const heldMs = isNew ? 0 : contestedMs(judged);
   const steps = drift?.hold ? plan.steps.filter((step) => !drift.steps.includes(step)) : plan.steps;
   const outcome = applySteps(steps, { node, pod: pod?.netns });
-  view.touchedBy(outcome);
+  view.touchedBy(outcome.touched.get('node'));
   if (pod) whileItRuns(spec.podUid, deps, () => deps.served.listen(key));
   if (drift) warn(network, drift.hold ? 'Drift' : 'DriftRepaired', drift.message, deps);
   if (steps.some((step) => step.do === 'deleteLink' || isOtherMtu(step))) deps.tidy();
@@ -186,7 +195,7 @@ function attach(network: PodNetwork, process: PodProcess | undefined, deps: PodD
   if (status.interfaces?.some(({ state }) => state === 'Failed')) deps.failed.add(key);
   else deps.failed.delete(key);
   if (isConditionTrue(status.conditions, 'Ready')) deps.attached(key, steps.length);
-  const primaryChanged = steps.some((step) => step.in === 'pod' && step.key === undefined);
+  const primaryChanged = steps.some((step) => step.owner === 'primary');
   return {
     status,
     recordFirst: plan.recordFirst,
@@ -236,7 +245,10 @@ function whileItRuns<T>(podUid: string, { finder }: PodDeps, work: () => T): T {
 
 /** Of a port: a bridge that does not follow by itself goes up when the node is tidied. */
 const isOtherMtu = (step: Step): boolean =>
-  step.do === 'setLink' && step.in === 'node' && step.key !== undefined && step.was?.mtuBytes !== undefined;
+  step.do === 'setLink' &&
+  step.in === 'node' &&
+  interfaceOf(step.owner) !== undefined &&
+  step.was?.mtuBytes !== undefined;
 
 const recordedNames = (status: PodNetworkStatus | undefined): Map<string, LinkNames> =>
   new Map(
@@ -260,9 +272,9 @@ function problemsOf(
   }
   if (drift?.hold) {
     const problem = { reason: drift.reason, message: drift.message };
-    const keys = new Set(drift.steps.flatMap(({ key }) => key ?? []));
+    const keys = new Set(drift.steps.flatMap(({ owner }) => interfaceOf(owner) ?? []));
     for (const key of keys) byKey.set(key, problem);
-    if (drift.steps.some((step: Step) => step.key === undefined)) failures.push(problem);
+    if (drift.steps.some(({ owner }) => interfaceOf(owner) === undefined)) failures.push(problem);
   }
   return { failed: byKey, failures };
 }
@@ -302,7 +314,7 @@ export function releasePod(deps: PodDeps): Reconciler<ObjectName> {
       const observed = { node: deps.view.current(), pod: observePod(pod.netns, spec, record) };
       const plan = planPod({ namespace: namespace ?? '', spec, names: new Map(), primaryRecord: record }, observed);
       const outcome = applySteps(plan.steps, { node: deps.node, pod: pod.netns });
-      deps.view.touchedBy(outcome);
+      deps.view.touchedBy(outcome.touched.get('node'));
       const [error] = outcome.errors;
       if (error !== undefined) return retry(toRetry(error));
       log.info({ pod: key }, 'Restored the primary link of a Pod');

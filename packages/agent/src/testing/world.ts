@@ -101,15 +101,13 @@ const mostLooks = 4;
 
 /** Observes, plans and applies, again where the plan says so; `stopAfter` steps the process is gone. */
 export function serve(world: World, served: Served, stopAfter = Infinity): Outcome & { readonly steps: number } {
-  const touched = new Set<string>();
   let steps = 0;
   for (let look = 1; ; look += 1) {
     const next = plan(world, served);
     const namespaces = { node: world.node, pod: served.pod };
     const outcome = applySteps(next.steps.slice(0, stopAfter - steps), namespaces);
     steps = Math.min(stopAfter, steps + next.steps.length);
-    for (const link of outcome.touched) touched.add(link);
     const isOver = !next.lookAgain || look === mostLooks || steps === stopAfter;
-    if (isOver || outcome.failed.size + outcome.errors.length > 0) return { ...outcome, touched, steps };
+    if (isOver || outcome.failed.size + outcome.errors.length > 0) return { ...outcome, steps };
   }
 }

@@ -66,12 +66,19 @@ describe('describePlan', () => {
 
 describe('describeStep', () => {
   it('quotes what a tenant wrote', () => {
-    const step = { do: 'setLink', in: 'pod', link: 'net1', set: { alias: `it's; rm -rf /` } } as const;
+    const step = { do: 'setLink', in: 'pod', owner: 'nobody', link: 'net1', set: { alias: `it's; rm -rf /` } } as const;
     expect(describeStep(step)).toBe(`ip link set net1 alias 'it'\\''s; rm -rf /'`);
   });
 
   it('names a sysctl with its interface', () => {
-    const step = { do: 'setSysctl', in: 'pod', link: 'eth0', name: 'net.ipv4.conf.rp_filter', value: '2' } as const;
+    const step = {
+      do: 'setSysctl',
+      in: 'pod',
+      owner: 'primary',
+      link: 'eth0',
+      name: 'net.ipv4.conf.rp_filter',
+      value: '2',
+    } as const;
     expect(describeStep(step)).toBe('sysctl -w net.ipv4.conf.eth0.rp_filter=2');
   });
 });

@@ -6,6 +6,7 @@ import { withAddresses } from '../compose/composed.ts';
 import { composePod } from '../compose/pod.ts';
 import { settleNamespace } from '../compose/settle.ts';
 import type { SourceObject } from '../source/source.ts';
+import { interfaceOf } from '../plan/step.ts';
 
 const meta = (name: string) => ({ name, namespace: 'cnf-test', uid: name, creationTimestamp: '2026-11-15T10:00:00Z' });
 const podConfig = (mtu?: number) =>
@@ -37,7 +38,8 @@ const texts = (input: Parameters<typeof previewPods>[0]): string[] =>
   previewPods(input).map(({ steps, node, pod: name = '' }) => describePlan(steps, { node, pod: name }));
 const text = (input: Parameters<typeof previewPods>[0]): string => texts(input)[0] ?? '';
 
-const key = preview({ ...base, settled: settled(podConfig()) }).steps.find((step) => step.key)?.key ?? '';
+const key =
+  preview({ ...base, settled: settled(podConfig()) }).steps.flatMap(({ owner }) => interfaceOf(owner) ?? [])[0] ?? '';
 
 /** The PodNetwork once the agent has attached what `podConfig()` asks for. */
 function attached(name = 'web', address = '192.168.100.2/24'): PodNetwork {

@@ -16,7 +16,7 @@ import { poolFor, poolsOf } from '../ipam/pools.ts';
 import type { LinkNames } from '../plan/desired.ts';
 import { isMarkOf } from '../plan/mark.ts';
 import { desiredBridges, planNode } from '../plan/node.ts';
-import { emptyNamespace, type Observed, type ObservedNamespace, type Where } from '../plan/observed.ts';
+import { emptyNamespace, type Observed, type ObservedNamespace } from '../plan/observed.ts';
 import { planPod } from '../plan/pod.ts';
 import { recordedLink } from '../plan/primary.ts';
 import { planLooks } from './looks.ts';
@@ -102,7 +102,7 @@ export function previewPods(input: PreviewInput): readonly Preview[] {
 function previewPod(
   pod: PodIdentity,
   current: PodNetwork | undefined,
-  { node, pod: inPod }: Record<Where, ObservedNamespace>,
+  { node, pod: inPod }: Readonly<Record<'node' | 'pod', ObservedNamespace>>,
   { settled, pools, devices, now }: PreviewInput,
 ): {
   readonly preview: Preview;
@@ -287,7 +287,8 @@ const unknownState = ({ mtuBytes, txQueueLength, sysctls = {} }: PrimaryLinkStat
 });
 
 function withoutGuess(step: Step, known: string): Step {
-  if ((step.do !== 'setLink' && step.do !== 'setSysctl') || step.key !== undefined || step.link === known) return step;
+  if ((step.do !== 'setLink' && step.do !== 'setSysctl') || step.owner !== 'primary' || step.link === known)
+    return step;
   const { was: _unknown, ...rest } = step;
   return rest;
 }

@@ -7,16 +7,17 @@
 import { Bug, cidrContains } from '@podloom/api';
 import { programDigest } from '../plan/filter/assembler.ts';
 import { isOurs } from '../plan/mark.ts';
-import type { Observed, ObservedFdb, ObservedLink, ObservedNamespace, Where } from '../plan/observed.ts';
-import type { CreateVeth, Step } from '../plan/step.ts';
+import type { Observed, ObservedFdb, ObservedLink, ObservedNamespace, Place } from '../plan/observed.ts';
+import type { CreateLink, Step } from '../plan/step.ts';
 import { linkLocalAddress, rangeOf } from '../address.ts';
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 /** The kernel does not show that a bridge was given its MTU. */
 type Link = ObservedLink & { readonly mtuIsGiven?: boolean };
-type World = Record<Where, { -readonly [K in keyof ObservedNamespace]: ObservedNamespace[K][number][] }>;
+type Room = { -readonly [K in keyof ObservedNamespace]: ObservedNamespace[K][number][] };
+type World = Map<Place, Room>;
 
-const clone = (namespace: ObservedNamespace | undefined): World[Where] => ({
+const clone = (namespace: ObservedNamespace | undefined): Room => ({
   links: [...(namespace?.links ?? [])],
   addresses: [...(namespace?.addresses ?? [])],
   routes: [...(namespace?.routes ?? [])],
@@ -27,78 +28,64 @@ const clone = (namespace: ObservedNamespace | undefined): World[Where] => ({
 });
 
 export function simulate(steps: readonly Step[], observed: Observed): Observed {
-  const world: World = { node: clone(observed.node), pod: clone(observed.pod) };
+  const places = (Object.entries(observed) as [Place, ObservedNamespace | undefined][]).filter(([, seen]) => seen);
+  const world: World = new Map(places.map(([place, seen]) => [place, clone(seen)]));
   for (const step of steps) applyStep(step, world);
-  return { node: world.node, pod: observed.pod && world.pod };
+  return { ...observed, ...Object.fromEntries(world) };
 }
 
 const refuse = (step: Step, why: string): never => {
   throw new Bug('SIMULATION', `The kernel refuses ${step.do} in ${step.in}: ${why}`);
 };
 
-const freeIndex = (links: readonly ObservedLink[]): number => Math.max(0, ...links.map(({ index }) => index)) + 1;
+const freeIndex = ({ links }: Room): number => Math.max(0, ...links.map(({ index }) => index)) + 1;
 
-function find(world: World, step: Step, name: string): ObservedLink {
-  return world[step.in].links.find((link) => link.name === name) ?? refuse(step, `no link ${name}`);
+function find(room: Room, step: Step, name: string): ObservedLink {
+  return room.links.find((link) => link.name === name) ?? refuse(step, `no link ${name}`);
 }
 
-function change(world: World, where: Where, index: number, values: Partial<Writable<Link>>): void {
-  world[where].links = world[where].links.map((link) =>
-    link.index === index ? Object.assign({ ...link }, values) : link,
-  );
+function change(room: Room, index: number, values: Partial<Writable<Link>>): void {
+  room.links = room.links.map((link) => (link.index === index ? Object.assign({ ...link }, values) : link));
 }
 
 function applyStep(step: Step, world: World): void {
-  const here = world[step.in];
+  const here = world.get(step.in) ?? refuse(step, 'no such place');
   switch (step.do) {
-    case 'createBridge':
-      if (here.links.some(({ name }) => name === step.name)) refuse(step, 'EEXIST');
-      here.links.push({
-        index: freeIndex(here.links),
-        name: step.name,
-        kind: 'bridge',
-        group: step.group,
-        mac: step.mac,
-        mtuBytes: 1500,
-        up: false,
-        addrGenMode: 'eui64',
-      });
-      return;
-    case 'createVeth':
-      createVeth(step, world);
+    case 'createLink':
+      createLink(step, here, world);
       return;
     case 'setLink': {
-      const link = find(world, step, step.link);
+      const link = find(here, step, step.link);
       if (step.set.up && step.set.addrGenMode) refuse(step, 'would be up before its address mode');
       if (step.set.addrGenMode && link.addrGenMode === undefined) refuse(step, 'EAFNOSUPPORT');
       if (step.set.name !== undefined && here.links.some(({ name }) => name === step.set.name)) refuse(step, 'EEXIST');
       const isGiven = link.kind === 'bridge' && (step.set.mtuBytes ?? link.mtuBytes) !== link.mtuBytes;
-      change(world, step.in, link.index, isGiven ? { ...step.set, mtuIsGiven: true } : step.set);
-      followPorts(world, step.in, link.master);
+      change(here, link.index, isGiven ? { ...step.set, mtuIsGiven: true } : step.set);
+      followPorts(here, link.master);
       if (step.set.up && !link.up && link.addrGenMode === 'eui64' && link.mac !== undefined) {
         here.addresses.push({ link: link.index, address: linkLocalAddress(link.mac) });
       }
       return;
     }
     case 'setMaster': {
-      const { index, master } = find(world, step, step.link);
+      const { index, master } = find(here, step, step.link);
       here.fdb = here.fdb.filter((entry) => entry.link !== index);
-      change(world, step.in, index, {
-        master: find(world, step, step.master).index,
+      change(here, index, {
+        master: find(here, step, step.master).index,
         portFlags: { learning: true, flood: true },
       });
-      followPorts(world, step.in, master);
-      followPorts(world, step.in, find(world, step, step.master).index);
+      followPorts(here, master);
+      followPorts(here, find(here, step, step.master).index);
       return;
     }
     case 'setPortFlags': {
-      const link = find(world, step, step.link);
+      const link = find(here, step, step.link);
       if (link.master === undefined) refuse(step, 'not a port');
-      change(world, step.in, link.index, { portFlags: step.flags });
+      change(here, link.index, { portFlags: step.flags });
       return;
     }
     case 'setPortFilter': {
-      const { index } = find(world, step, step.link);
+      const { index } = find(here, step, step.link);
       const { priority, handle } = step;
       here.filters = here.filters.filter(
         (filter) => filter.link !== index || filter.priority !== priority || filter.handle !== handle,
@@ -108,7 +95,7 @@ function applyStep(step: Step, world: World): void {
     }
     case 'addFdb':
     case 'removeFdb': {
-      const link = find(world, step, step.link);
+      const link = find(here, step, step.link);
       if (link.master === undefined) refuse(step, 'not a port');
       const ports = new Set(here.links.flatMap((port) => (port.master === link.master ? port.index : [])));
       const goes = (entry: ObservedFdb): boolean =>
@@ -118,13 +105,13 @@ function applyStep(step: Step, world: World): void {
       return;
     }
     case 'addAddress': {
-      const { index } = find(world, step, step.link);
+      const { index } = find(here, step, step.link);
       if (!here.addresses.some((entry) => entry.link === index && entry.address === step.address))
         here.addresses.push({ link: index, address: step.address });
       return;
     }
     case 'removeAddress': {
-      const { index } = find(world, step, step.link);
+      const { index } = find(here, step, step.link);
       const range = rangeOf(step.address);
       const subnet = here.addresses.filter((entry) => entry.link === index && rangeOf(entry.address) === range);
       const isPrimary = !range.includes(':') && subnet[0]?.address === step.address;
@@ -136,7 +123,7 @@ function applyStep(step: Step, world: World): void {
       return;
     }
     case 'addRoute': {
-      const link = step.link === undefined ? undefined : find(world, step, step.link);
+      const link = step.link === undefined ? undefined : find(here, step, step.link);
       if (link && !link.up) refuse(step, 'ENETDOWN');
       const { to, table, metric, via } = step.route;
       if (link && isOurs(link) && via !== undefined && !isNear(via, link.index, here))
@@ -147,7 +134,7 @@ function applyStep(step: Step, world: World): void {
       return;
     }
     case 'removeRoute': {
-      const index = step.link === undefined ? undefined : find(world, step, step.link).index;
+      const index = step.link === undefined ? undefined : find(here, step, step.link).index;
       here.routes = here.routes.filter(
         ({ link, to, table, metric, protocol }) =>
           link !== index ||
@@ -172,7 +159,7 @@ function applyStep(step: Step, world: World): void {
       const link = here.links.find(
         (entry) => entry.index === step.index || (step.index === undefined && entry.name === step.link),
       );
-      if (link) deleteLink(link, step.in, world);
+      if (link) deleteLink(link, here, world);
       return;
     }
   }
@@ -184,46 +171,55 @@ const isNear = (via: string, link: number, { addresses, routes }: ObservedNamesp
   routes.some((route) => route.link === link && route.via === undefined && cidrContains(route.to, via));
 
 /** br_mtu_auto_adjust() */
-function followPorts(world: World, where: Where, index: number | undefined): void {
-  const bridge = world[where].links.find((link): link is Link => link.index === index);
+function followPorts(room: Room, index: number | undefined): void {
+  const bridge = room.links.find((link): link is Link => link.index === index);
   if (!bridge || bridge.mtuIsGiven || bridge.kind !== 'bridge') return;
-  const ports = world[where].links.filter(({ master }) => master === index).map(({ mtuBytes }) => mtuBytes);
-  change(world, where, bridge.index, { mtuBytes: ports.length === 0 ? 1500 : Math.min(...ports) });
+  const ports = room.links.filter(({ master }) => master === index).map(({ mtuBytes }) => mtuBytes);
+  change(room, bridge.index, { mtuBytes: ports.length === 0 ? 1500 : Math.min(...ports) });
 }
 
-function createVeth(step: CreateVeth, world: World): void {
-  const { node, pod } = world;
-  if (node.links.some(({ name }) => name === step.name)) refuse(step, 'EEXIST');
-  if (pod.links.some(({ name }) => name === step.peer.name)) refuse(step, 'EEXIST');
-  const master = step.master === undefined ? undefined : find(world, step, step.master).index;
-  const [index, peerIndex] = [freeIndex(node.links), freeIndex(pod.links)];
-  const common = { kind: 'veth', group: step.group, up: false, addrGenMode: 'eui64' } as const;
-  node.links.push({
-    ...common,
-    index,
-    peerIndex,
-    name: step.name,
-    mac: step.mac,
-    mtuBytes: step.mtuBytes,
+function createLink(step: CreateLink, here: Room, world: World): void {
+  const { kind, group, data, from, peer } = step;
+  const there = peer && (world.get(peer.in) ?? refuse(step, 'no such place'));
+  if (from) find(world.get(from.in) ?? refuse(step, 'no such place'), step, from.link);
+  const master = step.master === undefined ? undefined : find(here, step, step.master).index;
+  const index = freeIndex(here);
+  const peerIndex = there === here ? index + 1 : there && freeIndex(there);
+  const born = (
+    room: Room,
+    { name, mac, mtuBytes = 1500 }: Pick<CreateLink, 'name' | 'mac' | 'mtuBytes'>,
+    more: Partial<Link>,
+  ) => {
+    if (room.links.some((link) => link.name === name)) refuse(step, 'EEXIST');
+    room.links.push({ kind, group, name, mac, mtuBytes, up: false, addrGenMode: 'eui64', index, ...more });
+  };
+  born(here, step, {
+    ...(data && { data }),
+    ...(peerIndex === undefined ? {} : { peerIndex }),
     ...(master === undefined ? {} : { master, portFlags: { learning: true, flood: true } }),
   });
-  pod.links.push({ ...common, ...step.peer, index: peerIndex, peerIndex: index });
-  followPorts(world, 'node', master);
+  if (there && peer && peerIndex !== undefined) born(there, peer, { index: peerIndex, peerIndex: index });
+  followPorts(here, master);
 }
 
-function deleteLink(link: ObservedLink, where: Where, world: World): void {
-  const here = world[where];
+function deleteLink(link: ObservedLink, here: Room, world: World): void {
   here.links = here.links.filter((other) => other !== link);
   for (const port of here.links.filter(({ master }) => master === link.index)) {
-    change(world, where, port.index, { master: undefined, portFlags: undefined });
+    change(here, port.index, { master: undefined, portFlags: undefined });
   }
   here.addresses = here.addresses.filter((entry) => entry.link !== link.index);
   here.routes = here.routes.filter((route) => route.link !== link.index);
   here.filters = here.filters.filter((filter) => filter.link !== link.index);
   here.fdb = here.fdb.filter((entry) => entry.link !== link.index);
-  followPorts(world, where, link.master);
+  followPorts(here, link.master);
   if (link.kind !== 'veth') return;
-  const there = where === 'node' ? 'pod' : 'node';
-  const peer = world[there].links.find(({ index, peerIndex }) => index === link.peerIndex && peerIndex === link.index);
-  if (peer) deleteLink(peer, there, world);
+  for (const room of world.values()) {
+    const isPeer = ({ index, peerIndex }: ObservedLink): boolean =>
+      index === link.peerIndex && peerIndex === link.index;
+    const peer = room === here ? undefined : room.links.find(isPeer);
+    if (peer) {
+      deleteLink(peer, room, world);
+      return;
+    }
+  }
 }

@@ -2,13 +2,12 @@
  * A step as the `ip`, `bridge` or `tc` command that it equals, for people who know those. We never run these texts; whoever does makes what we take for ours: group and
  * protocols are in them, as numbers, which need no file of names.
  */
-import type { LinkSettings, Step } from '../plan/step.ts';
+import type { CreateLink, LinkSettings, Step } from '../plan/step.ts';
 import type { Route, Rule } from '../plan/observed.ts';
 
 const quoted = (text: string): string => (/^[\w.:/@-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);
 const onOff = (value: boolean): string => (value ? 'on' : 'off');
 const words = (...parts: readonly (string | false | undefined)[]): string => parts.filter(Boolean).join(' ');
-const oneQueue = 'numtxqueues 1 numrxqueues 1';
 
 export function describeSettings(set: LinkSettings): string {
   return words(
@@ -39,17 +38,34 @@ const ruleText = ({ from, iif, table, priority, protocol }: Rule): string =>
 
 const family = (text: string): string => (text.includes(':') ? 'ip -6' : 'ip');
 
+const bornText = ({ queues, mac, mtuBytes }: Pick<CreateLink, 'queues' | 'mac' | 'mtuBytes'>, group = ''): string =>
+  words(
+    queues !== undefined && `numtxqueues ${queues} numrxqueues ${queues}`,
+    group,
+    mac && `address ${mac}`,
+    mtuBytes !== undefined && `mtu ${mtuBytes}`,
+  );
+
+const optionText = ([name, value]: [string, string | number | boolean]): string =>
+  `${name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)} ${quoted(String(typeof value === 'boolean' ? Number(value) : value))}`;
+
+const creationText = (step: CreateLink): string =>
+  words(
+    'ip link add',
+    step.from && `link ${step.from.link}`,
+    step.name,
+    bornText(step, `group ${step.group}`),
+    step.master && `master ${step.master}`,
+    `type ${step.kind}`,
+    ...Object.entries(step.data ?? {}).map(optionText),
+    step.peer && `peer name ${step.peer.name} ${bornText(step.peer)} netns ${step.peer.in.toUpperCase()}`,
+  );
+
 /** One line, without saying where: `describePlan` groups by that. */
 export function describeStep(step: Step): string {
   switch (step.do) {
-    case 'createBridge':
-      return `ip link add ${step.name} group ${step.group} address ${step.mac} type bridge stp_state 0 forward_delay 0 mcast_snooping 0`;
-    case 'createVeth':
-      return words(
-        `ip link add ${step.name} ${oneQueue} group ${step.group} address ${step.mac} mtu ${step.mtuBytes}`,
-        step.master && `master ${step.master}`,
-        `type veth peer name ${step.peer.name} ${oneQueue} address ${step.peer.mac} mtu ${step.peer.mtuBytes} netns POD`,
-      );
+    case 'createLink':
+      return creationText(step);
     case 'setLink':
       return `ip link set ${step.link} ${describeSettings(step.set)}`;
     case 'setMaster':

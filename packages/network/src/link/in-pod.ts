@@ -9,16 +9,12 @@ import { addressesOf } from '../plan/world.ts';
 import type { LinkContext } from './link-type.ts';
 
 /** Sets what differs. Until the step that gives it its name, a link goes by the one that it has. */
-export function setEnd(
-  { wanted: { key }, ends, names }: LinkContext,
-  end: 'node' | 'pod',
-  settings: LinkSettings,
-): Step[] {
+export function setEnd({ owner, ends, names }: LinkContext, end: 'node' | 'pod', settings: LinkSettings): Step[] {
   const link = ends[end];
   const change = changedSettings(settings, link);
   if (!change) return [];
   const known = link && change.set.name !== undefined ? link.name : names[end];
-  return [{ do: 'setLink', in: end, key, link: known, ...change }];
+  return [{ do: 'setLink', in: end, owner, link: known, ...change }];
 }
 
 export interface InPod {
@@ -29,8 +25,8 @@ export interface InPod {
   readonly routes: readonly Step[];
 }
 
-export function planInPod({ wanted, names, mac, ends, pod }: LinkContext): InPod {
-  const at = { in: 'pod', link: names.pod, key: wanted.key } as const;
+export function planInPod({ wanted, owner, names, mac, ends, pod }: LinkContext): InPod {
+  const at = { in: 'pod', owner, link: names.pod } as const;
   const routes = planRoutes({ ...at, index: ends.pod?.index, wanted: wanted.routes.map(podRoute), namespace: pod });
   const [taken] = routes.taken;
   const addresses = planAddresses({

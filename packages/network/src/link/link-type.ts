@@ -2,13 +2,14 @@
 import type { PodInterface, PodInterfaceStatus } from '@podloom/api';
 import type { DesiredBridge, LinkNames } from '../plan/desired.ts';
 import type { Ends } from '../plan/ends.ts';
-import type { ObservedNamespace } from '../plan/observed.ts';
+import type { LinkData, ObservedNamespace } from '../plan/observed.ts';
 import type { Problem } from '../plan/problem.ts';
-import type { Step } from '../plan/step.ts';
+import type { Owner, Step } from '../plan/step.ts';
 
 /** One interface, and the world that its plan is made for. */
 export interface LinkContext {
   readonly wanted: PodInterface;
+  readonly owner: Owner;
   readonly names: LinkNames;
   /** Says whose the link is. */
   readonly mark: string;
@@ -38,5 +39,7 @@ export interface LinkType {
   readonly kind: string;
   /** Whether it has another end of the same kind on the node. */
   readonly isPair: boolean;
+  /** Settings of the kind, for types that have any. A link that has others is removed, and made anew at the next look. */
+  data?(wanted: PodInterface): LinkData;
   plan(context: LinkContext): LinkPlan;
 }

@@ -19,6 +19,8 @@ import { planInPod, setEnd } from './in-pod.ts';
 import type { LinkContext, LinkPlan, LinkType } from './link-type.ts';
 
 const portFlags: PortFlags = { learning: false, flood: false };
+/** All that a veth uses. Unasked, the kernel makes as many as processors, takes them away again, and waits for all processors at each end. */
+const queues = 1;
 
 export const veth: LinkType = { kind: 'veth', isPair: true, plan };
 
@@ -58,28 +60,30 @@ function plan(context: LinkContext): LinkPlan {
   };
 }
 
-function createPair({ wanted: { key }, names, ends, bridge, gateway, mac, mtuBytes }: Veth): Step[] {
+function createPair({ owner, names, ends, bridge, gateway, mac, mtuBytes }: Veth): Step[] {
   if (ends.node) return [];
   return [
     {
-      do: 'createVeth',
+      do: 'createLink',
       in: 'node',
-      key,
+      owner,
+      kind: 'veth',
       name: names.node,
       mac: gateway,
       mtuBytes,
+      queues,
       group: linkGroup,
       master: bridge.device,
-      peer: { name: names.pod, mac, mtuBytes },
+      peer: { in: 'pod', name: names.pod, mac, mtuBytes, queues },
     },
   ];
 }
 
 /** Owner, bridge, flags and forwarding entry of the node end. Leaving a bridge resets the flags and drops the entries. */
 function planPort(wish: Veth): Step[] {
-  const { wanted, names, bridge, node, ends, mark, mac, gateway } = wish;
+  const { owner, names, bridge, node, ends, mark, mac, gateway } = wish;
   const port = ends.node;
-  const at = { in: 'node', key: wanted.key, link: names.node } as const;
+  const at = { in: 'node', owner, link: names.node } as const;
   const master = linkNamed(node, bridge.device)?.index;
   const moves = port !== undefined && (port.master === undefined || port.master !== master);
   const pinned = node.fdb.filter((entry) => entry.link === port?.index && entry.pinned).map((entry) => entry.mac);
@@ -101,8 +105,8 @@ function planPort(wish: Veth): Step[] {
 }
 
 /** Its MACs left before it. Nothing where it was on no bridge: there it was of no use. */
-function backToMaster({ wanted: { key }, names, node }: Veth, port: ObservedLink): Step[] {
-  const at = { in: 'node', key, link: names.node } as const;
+function backToMaster({ owner, names, node }: Veth, port: ObservedLink): Step[] {
+  const at = { in: 'node', owner, link: names.node } as const;
   const master = node.links.find(({ index }) => index === port.master);
   if (!master) return [];
   return [
@@ -112,7 +116,7 @@ function backToMaster({ wanted: { key }, names, node }: Veth, port: ObservedLink
 }
 
 /** A port without filter gets one before it is up. */
-function planFilter({ wanted, names, node, ends, mac, bridge, gateway }: Veth): {
+function planFilter({ wanted, owner, names, node, ends, mac, bridge, gateway }: Veth): {
   readonly steps: readonly Step[];
   readonly isReplaced: boolean;
 } {
@@ -134,9 +138,7 @@ function planFilter({ wanted, names, node, ends, mac, bridge, gateway }: Veth): 
   );
   const isSame = there?.digest === programDigest(program);
   return {
-    steps: isSame
-      ? []
-      : [{ do: 'setPortFilter', in: 'node', key: wanted.key, link: names.node, priority, handle, program }],
+    steps: isSame ? [] : [{ do: 'setPortFilter', in: 'node', owner, link: names.node, priority, handle, program }],
     isReplaced: there !== undefined,
   };
 }

@@ -4,14 +4,14 @@
  * put back, and each step knows what takes it back.
  */
 import { formatIp, parseCidr } from '@podloom/api';
-import type { Route, Where } from './observed.ts';
-import type { Step } from './step.ts';
+import type { Place, Route } from './observed.ts';
+import type { Owner, Step } from './step.ts';
 import { canonicalAddress, isLinkLocal, rangeOf } from '../address.ts';
 
 export interface AddressWish {
-  readonly in: Where;
+  readonly in: Place;
+  readonly owner: Owner;
   readonly link: string;
-  readonly key?: string | undefined;
   readonly wanted: readonly string[];
   /**
    * The fe80:: address that the link may send from: where it has another one, made for a MAC that it had before, this takes its place. fe80:: addresses
@@ -23,6 +23,7 @@ export interface AddressWish {
   /** Routes of ours over the link that are to stay. */
   readonly routes: readonly Route[];
   readonly noPrefixRoute: boolean;
+  readonly mustBeFree?: true | undefined;
   /** False: only add. Another may know of more addresses than this plan. */
   readonly remove: boolean;
 }
@@ -36,15 +37,16 @@ export interface AddressPlan {
 const isIp4 = (text: string): boolean => !text.includes(':');
 
 export function planAddresses({ linkLocal, observed, ...wish }: AddressWish): AddressPlan {
-  const at = { in: wish.in, link: wish.link, key: wish.key };
+  const at = { in: wish.in, owner: wish.owner, link: wish.link };
   const own = linkLocal !== undefined && observed.some(isLinkLocal) ? [linkLocal] : [];
   const wanted = [...new Set(wish.wanted.map(canonicalAddress))];
+  const { noPrefixRoute, mustBeFree } = wish;
   const isExtra = (address: string): boolean =>
     !wanted.includes(address) && (isLinkLocal(address) ? own.length > 0 && address !== linkLocal : wish.remove);
   const add = (address: string): Step => {
     const { family, last, prefixLength } = parseCidr(address);
     const broadcast = family === 4 && prefixLength <= 30 ? formatIp({ family, value: last }) : undefined;
-    return { do: 'addAddress', ...at, address, broadcast, noDad: family === 6, noPrefixRoute: wish.noPrefixRoute };
+    return { do: 'addAddress', ...at, address, broadcast, noDad: family === 6, noPrefixRoute, mustBeFree };
   };
   const addRoute = (route: Route): Step => ({ do: 'addRoute', ...at, route });
   const remove = (address: string): Step => ({ do: 'removeAddress', ...at, address });

@@ -9,11 +9,11 @@ import { gatewayMac } from '../mac.ts';
 import { planAddresses } from './addresses.ts';
 import type { DesiredBridge } from './desired.ts';
 import { bridgeMark, isOurs, linkGroup, routeProtocol, rulePriorities, tableBase } from './mark.ts';
-import type { ObservedLink, ObservedNamespace, Route, Rule } from './observed.ts';
+import type { LinkData, ObservedLink, ObservedNamespace, Route, Rule } from './observed.ts';
 import type { Problem } from './problem.ts';
 import { sameRoute } from './routes.ts';
 import { changedSettings } from './settings.ts';
-import type { LinkSettings, Step } from './step.ts';
+import { type LinkSettings, type Step, bridgeOwner } from './step.ts';
 import { ipOf, rangeOf } from '../address.ts';
 import { addressesOf, linkNamed } from './world.ts';
 
@@ -84,6 +84,9 @@ export function routingOf(bridge: DesiredBridge, table: number): BridgeRouting {
   };
 }
 
+/** Neither spanning tree nor snooping: ports come and go, and each waits for neither. */
+const data: LinkData = { stpState: 0, forwardDelay: 0, mcastSnooping: false };
+
 export const sameRule = (a: Rule, b: Rule): boolean =>
   a.family === b.family && a.priority === b.priority && a.table === b.table && a.from === b.from && a.iif === b.iif;
 
@@ -121,27 +124,29 @@ export function planBridge(bridge: DesiredBridge, node: ObservedNamespace, { tab
   // Never in the creating message, which does not count: the first port would reset it.
   const given: LinkSettings = mtuBytes === undefined ? {} : { mtuBytes };
   const asMade: LinkSettings = link ? { group: linkGroup, mac } : {};
-  const steps: Step[] = link ? [] : [{ do: 'createBridge', in: 'node', name, mac, group: linkGroup }];
+  const at = { in: 'node', owner: bridgeOwner(name) } as const;
+  const steps: Step[] = link ? [] : [{ do: 'createLink', ...at, kind: 'bridge', name, mac, group: linkGroup, data }];
   const settings = changedSettings({ ...identity, ...asMade, ...given }, link);
-  if (settings) steps.push({ do: 'setLink', in: 'node', link: name, ...settings });
+  if (settings) steps.push({ do: 'setLink', ...at, link: name, ...settings });
 
   const isThere = (route: Route): boolean =>
     node.routes.some(
       (seen) => sameRoute(seen, route) && (route.type === 'unreachable' || (link && seen.link === link.index)),
     );
   const addresses = planAddresses({
-    in: 'node',
+    ...at,
     link: name,
     wanted: bridge.gateways,
     observed: addressesOf(node, link?.index),
     routes: routing.routes.filter((route) => route.type === 'unicast' && isThere(route)),
     noPrefixRoute: true,
+    mustBeFree: true,
     remove: exact,
   });
   const missingRoutes = routing.routes.filter((route) => !isThere(route) || addresses.lost.includes(route));
   const addRoute = (route: Route): Step => ({
     do: 'addRoute',
-    in: 'node',
+    ...at,
     ...(route.type === 'unicast' ? { link: name } : {}),
     route,
   });
@@ -151,10 +156,10 @@ export function planBridge(bridge: DesiredBridge, node: ObservedNamespace, { tab
   steps.push(
     ...routing.rules
       .filter((rule) => !node.rules.some((seen) => sameRule(seen, rule)))
-      .map((rule): Step => ({ do: 'addRule', in: 'node', rule })),
+      .map((rule): Step => Object.assign({ do: 'addRule', rule } as const, at)),
   );
   steps.push(...addresses.steps);
-  if (!link?.up) steps.push({ do: 'setLink', in: 'node', link: name, set: { up: true } });
+  if (!link?.up) steps.push({ do: 'setLink', ...at, link: name, set: { up: true } });
   steps.push(...missingRoutes.filter(({ type }) => type === 'unicast').map(addRoute));
   return steps;
 }
@@ -174,10 +179,12 @@ function smallestPort({ links }: ObservedNamespace, bridge: ObservedLink | undef
  * does not count; nobody can see which it is. So what is asked for is said once more.
  */
 export const mtuAgain = ({ device, mtuBytes }: DesiredBridge): Step[] =>
-  mtuBytes === undefined ? [] : [{ do: 'setLink', in: 'node', link: device, set: { mtuBytes } }];
+  mtuBytes === undefined
+    ? []
+    : [{ do: 'setLink', in: 'node', owner: bridgeOwner(device), link: device, set: { mtuBytes } }];
 
 /** Whether the step may let a bridge have another MTU by itself. */
 export const movesPorts = (step: Step): boolean =>
-  step.do === 'createVeth' ||
+  step.do === 'createLink' ||
   step.do === 'setMaster' ||
   (step.do === 'setLink' && step.in === 'node' && step.set.mtuBytes !== undefined);

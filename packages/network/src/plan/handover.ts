@@ -7,7 +7,7 @@ import { canonicalAddress, isLinkLocal } from '../address.ts';
 import { planAddresses } from './addresses.ts';
 import type { Observed, ObservedAddress, ObservedFdb, ObservedRoute, Route } from './observed.ts';
 import { isOurRoute, placeOf, planRoutes, sameRoute } from './routes.ts';
-import type { Step } from './step.ts';
+import type { Owner, Step } from './step.ts';
 import { addressesOf } from './world.ts';
 
 /** What a link of the pod, or its primary link, is to have. */
@@ -52,11 +52,13 @@ export function leavingOf(share: Share, { node, pod }: Observed): Leaving {
 }
 
 /** The world without it. */
-export function withoutLeaving({ node, pod }: Observed, leaving: readonly Leaving[]): Observed {
+export function withoutLeaving(observed: Observed, leaving: readonly Leaving[]): Observed {
+  const { node, pod } = observed;
   const addresses = new Set(leaving.flatMap((one) => one.addresses));
   const routes = new Set(leaving.flatMap((one) => one.routes));
   const fdb = new Set(leaving.flatMap((one) => one.fdb));
   return {
+    ...observed,
     node: fdb.size === 0 ? node : { ...node, fdb: node.fdb.filter((entry) => !fdb.has(entry)) },
     pod: pod && {
       ...pod,
@@ -87,7 +89,7 @@ export function isAsked({ addresses, routes, fdb }: Leaving, others: readonly Sh
 }
 
 export interface GivingUp {
-  readonly key: string;
+  readonly owner: Owner;
   /** Name of the link in the pod, and of its other end. */
   readonly link: string;
   readonly port: string;
@@ -95,9 +97,9 @@ export interface GivingUp {
 }
 
 /** Apart from what leaves the link stays as it is. Routes that the kernel takes along with its last address come again with the next one. */
-export function giveUp({ key, link, port, share }: GivingUp, leaving: Leaving, { pod }: Observed): Step[] {
+export function giveUp({ owner, link, port, share }: GivingUp, leaving: Leaving, { pod }: Observed): Step[] {
   if (!pod) return [];
-  const at = { in: 'pod', link, key } as const;
+  const at = { in: 'pod', owner, link } as const;
   const staying = pod.routes.filter(
     (route) => isOurRoute(route) && route.link === share.pod && !leaving.routes.includes(route),
   );
@@ -113,7 +115,7 @@ export function giveUp({ key, link, port, share }: GivingUp, leaving: Leaving, {
     remove: true,
   });
   return [
-    ...leaving.fdb.map(({ mac }): Step => ({ do: 'removeFdb', in: 'node', key, link: port, mac })),
+    ...leaving.fdb.map(({ mac }): Step => ({ do: 'removeFdb', in: 'node', owner, link: port, mac })),
     ...routes.removals,
     ...addresses.steps,
   ];

@@ -43,7 +43,13 @@ export function planNode(desired: DesiredNode, node: ObservedNamespace): Step[] 
   );
   const tables = tablesFor([...new Set(devices)], node.rules);
   return [
-    ...[...orphans, ...unused].map(({ name, index }): Step => ({ do: 'deleteLink', in: 'node', link: name, index })),
+    ...[...orphans, ...unused].map(({ name, index }): Step => ({
+      do: 'deleteLink',
+      in: 'node',
+      owner: 'nobody',
+      link: name,
+      index,
+    })),
     ...staleRouting(desired, after, tables),
     ...bridges.flatMap((bridge) => {
       const steps = planBridge(bridge, after, { table: tables.get(bridge.device)!, exact: true });
@@ -57,7 +63,7 @@ export function planNode(desired: DesiredNode, node: ObservedNamespace): Step[] 
 function onlyMtu(step: Step): Step[] {
   if (step.do !== 'setLink' || step.set.mtuBytes === undefined) return [];
   const { mtuBytes } = step.set;
-  return [{ do: 'setLink', in: 'node', link: step.link, set: { mtuBytes } }];
+  return [{ do: 'setLink', in: step.in, owner: step.owner, link: step.link, set: { mtuBytes } }];
 }
 
 /** Ours, no bridge, and of no pod of this node. Without alias only the name can tell. */
@@ -92,7 +98,7 @@ function staleRouting(desired: DesiredNode, node: ObservedNamespace, tables: Rea
     ...node.rules
       .filter((rule) => rule.protocol === routeProtocol && isOurTable(rule.table) && !left.has(rule.table))
       .filter((rule) => !rules.some((wish) => sameRule(wish, rule)))
-      .map((rule): Step => ({ do: 'removeRule', in: 'node', rule })),
+      .map((rule): Step => ({ do: 'removeRule', in: 'node', owner: 'nobody', rule })),
     ...node.routes
       .filter((route) => route.protocol === routeProtocol && isOurTable(route.table) && !left.has(route.table))
       // The kernel takes the routes of a link along with the link.
@@ -100,7 +106,7 @@ function staleRouting(desired: DesiredNode, node: ObservedNamespace, tables: Rea
       .filter((route) => !routes.some((wish) => sameRoute(wish, route)))
       .map((route): Step => {
         const name = route.link === undefined ? undefined : nameOf.get(route.link);
-        return { do: 'removeRoute', in: 'node', link: name, route: plainRoute(route) };
+        return { do: 'removeRoute', in: 'node', owner: 'nobody', link: name, route: plainRoute(route) };
       }),
   ];
 }

@@ -3,8 +3,11 @@
  * a plan looks at is named, so that a node with a thousand links stays small in memory.
  */
 
-/** The node's namespace (or the namespace that is a network's own home), and the pod's. */
-export type Where = 'node' | 'pod';
+/** A network namespace that steps happen in: the node's, the pod's, or the home of one network. */
+export type Place = 'node' | 'pod' | `home/${string}`;
+
+/** Settings of one kind of link, by the names that netlink has for them: `{ mode: 'bridge' }` of a macvlan. */
+export type LinkData = Readonly<Record<string, string | number | boolean>>;
 
 export interface ObservedLink {
   readonly index: number;
@@ -29,6 +32,8 @@ export interface ObservedLink {
   readonly addrGenMode?: AddrGenMode | undefined;
   /** IFLA_INFO_SLAVE_DATA, where the link is a bridge port. */
   readonly portFlags?: PortFlags | undefined;
+  /** IFLA_INFO_DATA of links of ours that we asked for settings of their kind. */
+  readonly data?: LinkData | undefined;
 }
 
 export type AddrGenMode = 'eui64' | 'none' | 'stable-privacy' | 'random';
@@ -118,10 +123,12 @@ export interface ObservedNamespace {
   readonly sysctls: readonly ObservedSysctl[];
 }
 
+/** By place. */
 export interface Observed {
   readonly node: ObservedNamespace;
   /** Absent while the pod has no namespace: not started yet, or gone. */
   readonly pod?: ObservedNamespace | undefined;
+  readonly [home: `home/${string}`]: ObservedNamespace | undefined;
 }
 
 export const emptyNamespace: ObservedNamespace = {

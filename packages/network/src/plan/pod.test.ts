@@ -22,7 +22,7 @@ import { foreignPart, trespasses } from '../testing/ownership.ts';
 import { planPod } from './pod.ts';
 import { planLooks } from '../explain/looks.ts';
 import { simulate } from '../explain/simulate.ts';
-import type { Step } from './step.ts';
+import { type Step, interfaceOwner } from './step.ts';
 import { isLinkLocal, linkLocalAddress } from '../address.ts';
 
 const brief = (steps: readonly Step[]): string[] =>
@@ -49,7 +49,7 @@ describe('planPod', () => {
     const world = seen();
     const plan = planPod(desire([wish({ addresses: ['192.168.100.2/24', 'fd00:100::2/64'] })], world), world);
     expect(brief(plan.steps)).toEqual([
-      'createBridge pcbr0',
+      'createLink pcbr0',
       'setLink pcbr0',
       'addRoute',
       'addRoute',
@@ -59,7 +59,7 @@ describe('planPod', () => {
       'addAddress pcbr0',
       'setLink pcbr0',
       'addRoute pcbr0',
-      'createVeth hpc02841804',
+      'createLink hpc02841804',
       'setLink hpc02841804',
       'setPortFlags hpc02841804',
       'addFdb hpc02841804',
@@ -224,7 +224,7 @@ describe('planPod', () => {
     const desired = desire([wish()], fresh);
     expect(brief(planLooks(desired, fresh).steps).slice(0, 2)).toEqual([
       'deleteLink hpc02841804',
-      'createVeth hpc02841804',
+      'createLink hpc02841804',
     ]);
     const after = settle(desired, fresh);
     expect(planPod(desired, after).steps).toEqual([]);
@@ -234,15 +234,15 @@ describe('planPod', () => {
     const before = seen();
     const desired = desire([wish()], before);
     const { steps } = planPod(desired, before);
-    const made = steps.findIndex((step) => step.do === 'createVeth') + 1;
+    const made = steps.findIndex((step) => step.do === 'createLink' && step.kind === 'veth') + 1;
     const crashed = simulate(steps.slice(0, made), before);
-    expect(brief(planPod(desired, crashed).steps)).not.toContain('createVeth hpc02841804');
+    expect(brief(planPod(desired, crashed).steps)).not.toContain('createLink hpc02841804');
   });
 
   it('removes a half-made pair that goes by the process id of a container that restarted', () => {
     const before = seen();
     const { steps } = planPod(desire([wish()], before), before);
-    const made = steps.findIndex((step) => step.do === 'createVeth') + 1;
+    const made = steps.findIndex((step) => step.do === 'createLink' && step.kind === 'veth') + 1;
     const crashed = simulate(steps.slice(0, made), before);
     const renamed: DesiredPod = {
       ...desire([wish()], crashed),
@@ -260,7 +260,7 @@ describe('planPod', () => {
     const names = new Map([[other.key, { pod: 'pc02841804', node: 'hpc02841804' }]]);
     expect(brief(planLooks({ ...desire([other], running), names }, running).steps).slice(0, 2)).toEqual([
       'deleteLink hpc02841804',
-      'createVeth hpc02841804',
+      'createLink hpc02841804',
     ]);
   });
 
@@ -299,7 +299,7 @@ describe('planPod', () => {
     ]);
     const plan = planPod({ ...desire([wish(), other], world), names }, world);
     expect(plan.interfaces).toMatchObject([{ state: 'Failed', reason }, { state: 'Pending' }]);
-    expect(plan.steps.filter((step) => step.key === wish().key)).toEqual([]);
+    expect(plan.steps.filter(({ owner }) => owner === interfaceOwner(wish().key))).toEqual([]);
     expect(simulate(plan.steps, world).node.links).toEqual(expect.arrayContaining([...world.node.links]));
   });
 
@@ -467,7 +467,7 @@ describe('what one interface of a pod has and another is to have', () => {
       { state: 'Pending', reason: 'MacTaken' },
       { state: 'Pending' },
     ]);
-    expect(new Set(plan.steps.map(({ key }) => key))).toEqual(new Set([third!.key]));
+    expect(new Set(plan.steps.map(({ owner }) => owner))).toEqual(new Set([interfaceOwner(third!.key)]));
     const after = settle(desire(wanted, running), running);
     expect(planPod(desire(wanted, after), after)).toMatchObject({ steps: [], lookAgain: false });
   });

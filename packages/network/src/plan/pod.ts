@@ -12,11 +12,11 @@ import type { DesiredBridge, DesiredPod, LinkNames, PodPlan } from './desired.ts
 import { type Ends, findEnds } from './ends.ts';
 import { type Leaving, type Share, giveUp, heldAddress, isAsked, leavingOf, withoutLeaving } from './handover.ts';
 import { isOfAnotherPod, isOurs, podMark, podOfMark } from './mark.ts';
-import type { Observed, ObservedLink, ObservedNamespace } from './observed.ts';
+import type { LinkData, Observed, ObservedLink, ObservedNamespace, Place } from './observed.ts';
 import { planPrimary, primaryShares } from './primary.ts';
 import { type Problem, untilGivenUp } from './problem.ts';
 import { podRoute } from './routes.ts';
-import type { Step } from './step.ts';
+import { type Step, interfaceOwner } from './step.ts';
 import { linkNamed, linksOfPod } from './world.ts';
 
 /** What the kernel gives most links; said by us, so that a wish that is taken back ends where it began. */
@@ -41,7 +41,7 @@ export function planPod(desired: DesiredPod, observed: Observed): PodPlan {
   const givenUp = waiting.flatMap((one) => {
     const goes = leavingOf(one.share, observed);
     const others = takers.filter((other) => other !== one.share);
-    return isAsked(goes, others) ? giveUp({ ...one, key: one.wanted.key }, goes, observed) : [];
+    return isAsked(goes, others) ? giveUp(one, goes, observed) : [];
   });
   const bridges = new Map(
     planned.flatMap(({ state, bridge }) => (state === 'planned' && bridge ? [[bridge.device, bridge] as const] : [])),
@@ -73,16 +73,21 @@ export function planPod(desired: DesiredPod, observed: Observed): PodPlan {
 function keptEnds({ spec, names }: DesiredPod, observed: Observed): Map<string, Ends> {
   const kept = new Map<string, Ends>();
   const claimed = new Set<ObservedLink>();
-  for (const { key, linkType } of spec.interfaces) {
+  for (const wanted of spec.interfaces) {
+    const { key, linkType } = wanted;
     const type = linkTypes[linkType];
     const ends = type && findEnds(podMark(spec.podUid, key), observed, names.get(key));
     if (ends?.pod?.kind !== type?.kind || !ends?.pod || claimed.has(ends.pod)) continue;
-    if (ends.node?.kind !== (type?.isPair ? type.kind : undefined)) continue;
+    if (ends.node?.kind !== (type?.isPair ? type.kind : undefined) || !hasData(ends.pod, type?.data?.(wanted)))
+      continue;
     kept.set(key, ends);
     claimed.add(ends.pod);
   }
   return kept;
 }
+
+const hasData = ({ data = {} }: ObservedLink, wanted: LinkData = {}): boolean =>
+  Object.entries(wanted).every(([name, value]) => data[name] === value);
 
 /** An interface with what can be said of it without looking at others. */
 interface Asked extends Omit<LinkContext, 'node' | 'pod'> {
@@ -110,6 +115,7 @@ function ask(
   const agreed = !own || hasOwnMtu(own, mtuBytes, node) ? undefined : bridgeMtu?.(own.device);
   return {
     wanted,
+    owner: interfaceOwner(wanted.key),
     names: names.get(wanted.key) ?? noNames,
     mark,
     mac,
@@ -187,8 +193,8 @@ function lowered(bridge: DesiredBridge, planned: readonly Planned[], node: Obser
     .filter((one) => one.state === 'planned' && one.bridge?.device === bridge.device)
     .toSorted((a, b) => a.mtuBytes - b.mtuBytes);
   if (bridge.mtuBytes !== undefined || !smallest || seen === undefined || seen <= smallest.mtuBytes) return [];
-  const { mtuBytes, wanted } = smallest;
-  return [{ do: 'setLink', in: 'node', key: wanted.key, link: bridge.device, set: { mtuBytes } }];
+  const { mtuBytes, owner } = smallest;
+  return [{ do: 'setLink', in: 'node', owner, link: bridge.device, set: { mtuBytes } }];
 }
 
 /** A link of the wanted name that is not this interface's. */
@@ -203,9 +209,10 @@ function nameProblem({ names, ends }: Asked, { node, pod }: Observed): Problem |
   return { reason: 'NameTaken', message: `The node has a link ${names.node} that ${owner}` };
 }
 
-const remove = (where: 'node' | 'pod', link: ObservedLink): Step => ({
+const remove = (where: Place, link: ObservedLink): Step => ({
   do: 'deleteLink',
   in: where,
+  owner: 'nobody',
   link: link.name,
   index: link.index,
 });
@@ -245,9 +252,11 @@ function removals(
 const peerIn = (there: ObservedNamespace | undefined, link: ObservedLink): ObservedLink | undefined =>
   there?.links.find((other) => other.index === link.peerIndex && other.peerIndex === link.index);
 
-function without({ node, pod }: Observed, removed: readonly Removal[]): Observed {
-  if (removed.length === 0) return { node, pod };
+function without(observed: Observed, removed: readonly Removal[]): Observed {
+  if (removed.length === 0) return observed;
+  const { node, pod } = observed;
   return {
+    ...observed,
     node: withoutLinks(node, new Set(removed.map((removal) => removal.node?.index))),
     pod: pod && withoutLinks(pod, new Set(removed.map((removal) => removal.pod?.index))),
   };

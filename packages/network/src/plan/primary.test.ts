@@ -42,8 +42,8 @@ describe('the primary link', () => {
     const primaryRecord = planPod(desire([], world, { primary: asked }), world).primary?.record;
     const plan = planPod(desire([], world, { primary: asked, primaryRecord }), world);
     expect(plan.steps).toEqual([
-      { do: 'setLink', in: 'pod', link: 'eth0', set: { mtuBytes: 1400 }, was: { mtuBytes: 1500 } },
-      { do: 'setSysctl', in: 'pod', link: 'eth0', name: rpFilter, value: '2', was: '1' },
+      { do: 'setLink', in: 'pod', owner: 'primary', link: 'eth0', set: { mtuBytes: 1400 }, was: { mtuBytes: 1500 } },
+      { do: 'setSysctl', in: 'pod', owner: 'primary', link: 'eth0', name: rpFilter, value: '2', was: '1' },
     ]);
     const after = simulate(plan.steps, world);
     expect(planPod(desire([], after, { primary: asked, primaryRecord }), after)).toMatchObject({

@@ -111,6 +111,8 @@ function planWanted({ wanted, record: known, pod, left = pod }: PrimaryWish): Pr
   return planLink(link, { wanted, before: isRecorded ? record?.before : undefined, isRecorded, pod, left });
 }
 
+const at = { in: 'pod', owner: 'primary' } as const;
+
 interface LinkWish {
   readonly wanted?: Primary | undefined;
   readonly before: PrimaryLinkState | undefined;
@@ -123,7 +125,7 @@ interface LinkWish {
 function planLink(link: ObservedLink, { wanted, before, isRecorded, pod, left = pod }: LinkWish): PrimaryResult {
   const { name, index } = link;
   const routesIn = (namespace: ObservedNamespace) =>
-    planRoutes({ in: 'pod', link: name, index, wanted: (wanted?.routes ?? []).map(podRoute), namespace });
+    planRoutes({ ...at, link: name, index, wanted: (wanted?.routes ?? []).map(podRoute), namespace });
   const routes = routesIn(pod);
   const recorded = flat(before);
   const wishes = flat(wanted);
@@ -214,12 +216,13 @@ function settingSteps(link: string, goal: Flat, current: Flat): Step[] {
     ...(txQueueLength === undefined ? {} : { txQueueLength: Number(current.get('txQueueLength')) }),
   };
   return [
-    ...(Object.keys(set).length === 0 ? [] : [{ do: 'setLink', in: 'pod', link, set, was } as const]),
+    ...(Object.keys(set).length === 0 ? [] : [{ do: 'setLink', ...at, link, set, was } as const]),
     ...[...goal]
       .filter(([name]) => name.startsWith('net.'))
       .map(([name, value]): Step => ({
         do: 'setSysctl',
         in: 'pod',
+        owner: 'primary',
         link,
         name,
         value: String(value),

@@ -2,9 +2,9 @@
 import type { PodInterface } from '@podloom/api';
 import { canonicalRoute } from '../route.ts';
 import { routeProtocol } from './mark.ts';
-import type { ObservedNamespace, ObservedRoute, Route, Where } from './observed.ts';
+import type { ObservedNamespace, ObservedRoute, Place, Route } from './observed.ts';
 import type { Problem } from './problem.ts';
-import type { Step } from './step.ts';
+import type { Owner, Step } from './step.ts';
 
 const mainTable = 254;
 
@@ -36,11 +36,11 @@ export const plainRoute = ({ to, type, table, metric, protocol, via }: ObservedR
 });
 
 export interface RouteWish {
-  readonly in: Where;
+  readonly in: Place;
+  readonly owner: Owner;
   readonly link: string;
   /** Absent while the link is not there yet. */
   readonly index: number | undefined;
-  readonly key?: string | undefined;
   readonly wanted: readonly Route[];
   readonly namespace: ObservedNamespace;
 }

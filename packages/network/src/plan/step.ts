@@ -2,7 +2,7 @@
  * One change to the kernel, as plain data. A step says all that its netlink message needs, can be repeated without harm, and
  * names links by their name, because the index of a link that an earlier step makes is not known when planning.
  */
-import type { AddrGenMode, PortFlags, Route, Rule, Where } from './observed.ts';
+import type { AddrGenMode, LinkData, Place, PortFlags, Route, Rule } from './observed.ts';
 
 /** Code, jump if true, jump if false, operand: a `struct sock_filter`. */
 export type Instruction = readonly [code: number, jt: number, jf: number, k: number];
@@ -20,10 +20,24 @@ export interface LinkSettings {
   readonly up?: true;
 }
 
+/**
+ * Whom a step serves. Where one fails, those before it that serve the same are taken back, and those after it left out. Nobody: something of ours goes that
+ * nobody asks for any more.
+ */
+export type Owner = `interface ${string}` | `bridge ${string}` | 'primary' | 'nobody';
+
+/** Of an interface of the PodNetwork, by its key. */
+export const interfaceOwner = (key: string): Owner => `interface ${key}`;
+/** By its device. */
+export const bridgeOwner = (device: string): Owner => `bridge ${device}`;
+
+/** Key of the interface that is served. */
+export const interfaceOf = (owner: Owner): string | undefined =>
+  owner.startsWith('interface ') ? owner.slice('interface '.length) : undefined;
+
 interface Common {
-  readonly in: Where;
-  /** Interface of the PodNetwork that it is for: when it fails, the interface's later steps are left out. Absent for bridges and the primary link. */
-  readonly key?: string | undefined;
+  readonly in: Place;
+  readonly owner: Owner;
 }
 
 /** A step with which the kernel takes other things along. */
@@ -32,26 +46,33 @@ interface WithBack extends Common {
   readonly back?: readonly Step[] | undefined;
 }
 
-/** RTM_NEWLINK with IFLA_BR_MCAST_SNOOPING 0, IFLA_BR_STP_STATE 0, IFLA_BR_FORWARD_DELAY 0. An EEXIST is an error: it was planned because there was none. */
-export interface CreateBridge extends Common {
-  readonly do: 'createBridge';
-  readonly in: 'node';
+/** How a link, or an end of one, is born. */
+interface Birth {
   readonly name: string;
-  readonly mac: string;
-  readonly group: number;
+  readonly mac?: string | undefined;
+  readonly mtuBytes?: number | undefined;
+  /** Of transmit and of receive queues, each; left out, the kernel decides. */
+  readonly queues?: number | undefined;
 }
 
-/** One RTM_NEWLINK: the peer is born in the pod's namespace, the node end is born as a port of its bridge, both down and with one queue. */
-export interface CreateVeth extends Common {
-  readonly do: 'createVeth';
-  readonly in: 'node';
-  readonly name: string;
-  readonly mac: string;
-  readonly mtuBytes: number;
+/**
+ * One RTM_NEWLINK, all or nothing. What is born is down. An EEXIST is an error: it was planned because there was none. The kernel ignores an alias here, so
+ * the owner is written by another step.
+ */
+export interface CreateLink extends Common, Birth {
+  readonly do: 'createLink';
+  /** IFLA_INFO_KIND */
+  readonly kind: string;
+  /** Also of the peer. */
   readonly group: number;
+  /** Settings of the kind. */
+  readonly data?: LinkData | undefined;
+  /** The link below: parent of a VLAN or macvlan, underlay of a tunnel. */
+  readonly from?: { readonly in: Place; readonly link: string } | undefined;
+  /** The other end. */
+  readonly peer?: (Birth & { readonly in: Place }) | undefined;
+  /** The bridge that it is born a port of. */
   readonly master?: string | undefined;
-  /** `group` for the peer, too. */
-  readonly peer: { readonly name: string; readonly mac: string; readonly mtuBytes: number };
 }
 
 export interface SetLink extends Common {
@@ -66,14 +87,12 @@ export interface SetLink extends Common {
 /** The kernel drops the forwarding entries of the port and resets its flags. */
 export interface SetMaster extends WithBack {
   readonly do: 'setMaster';
-  readonly in: 'node';
   readonly link: string;
   readonly master: string;
 }
 
 export interface SetPortFlags extends Common {
   readonly do: 'setPortFlags';
-  readonly in: 'node';
   readonly link: string;
   readonly flags: PortFlags;
   readonly was?: PortFlags | undefined;
@@ -82,7 +101,6 @@ export interface SetPortFlags extends Common {
 /** Makes the clsact qdisc where there is none, then creates or replaces exactly this filter (protocol all, direct action). */
 export interface SetPortFilter extends Common {
   readonly do: 'setPortFilter';
-  readonly in: 'node';
   readonly link: string;
   readonly priority: number;
   readonly handle: number;
@@ -92,7 +110,6 @@ export interface SetPortFilter extends Common {
 /** RTM_NEWNEIGH AF_BRIDGE: NTF_MASTER and NTF_STICKY, NUD_NOARP|NUD_REACHABLE, create or replace. Removing: NTF_MASTER, ENOENT is fine. */
 export interface ChangeFdb extends Common {
   readonly do: 'addFdb' | 'removeFdb';
-  readonly in: 'node';
   readonly link: string;
   readonly mac: string;
 }
@@ -107,6 +124,8 @@ export interface AddAddress extends WithBack {
   readonly noDad: boolean;
   /** IFA_F_NOPREFIXROUTE: keeps the main table as it is. */
   readonly noPrefixRoute: boolean;
+  /** Refused where something in this place reaches the address over another link: an address of the node is the node's for everyone on it. */
+  readonly mustBeFree?: true | undefined;
 }
 
 /** EADDRNOTAVAIL is fine. */
@@ -127,7 +146,6 @@ export interface ChangeRoute extends Common {
 /** Adding: EEXIST is fine. Removing: ENOENT is fine. */
 export interface ChangeRule extends Common {
   readonly do: 'addRule' | 'removeRule';
-  readonly in: 'node';
   readonly rule: Rule;
 }
 
@@ -149,8 +167,7 @@ export interface DeleteLink extends Common {
 }
 
 export type Step =
-  | CreateBridge
-  | CreateVeth
+  | CreateLink
   | SetLink
   | SetMaster
   | SetPortFlags

@@ -6,12 +6,12 @@ import type { Observed } from './observed.ts';
 import { planPod } from './pod.ts';
 import { planLooks } from '../explain/looks.ts';
 import { simulate } from '../explain/simulate.ts';
-import type { Step } from './step.ts';
+import { type Owner, type Step, interfaceOf, interfaceOwner } from './step.ts';
 import { undoOf } from './undo.ts';
 
 /** As applySteps does it when this step fails: its interface is taken back, the others go on. */
 function stopAt(at: number, steps: readonly Step[], world: Observed): Observed {
-  const isMine = ({ key }: Step): boolean => key === steps[at]?.key;
+  const isMine = ({ owner }: Step): boolean => owner === steps[at]?.owner;
   const done = steps.slice(0, at);
   const undo = done.filter(isMine).toReversed().flatMap(undoOf);
   return simulate([...done, ...undo, ...steps.slice(at).filter((step) => !isMine(step))], world);
@@ -21,8 +21,7 @@ function stopAt(at: number, steps: readonly Step[], world: Observed): Observed {
 const isLast = (step: Step | undefined): boolean =>
   step?.do === 'setLink' && step.in === 'node' && step.link.startsWith('pcbr');
 
-const withoutKey = (key: string | undefined, steps: readonly Step[]): Step[] =>
-  steps.filter((step) => step.key !== key);
+const without = (owner: Owner, steps: readonly Step[]): Step[] => steps.filter((step) => step.owner !== owner);
 
 describe('undoOf', () => {
   it('leaves a working link exactly as it was, wherever a change of it stops, and the others as they are to be', () => {
@@ -32,10 +31,10 @@ describe('undoOf', () => {
         const running = isSecondLook ? simulate(planPod(desire(second, had), had).steps, had) : had;
         const { steps } = planPod(desire(second, running), running);
         const at = cut % Math.max(1, steps.length);
-        const key = steps[at]?.key;
-        fc.pre(key !== undefined && !isLast(steps[at]));
-        const without = simulate(withoutKey(key, steps), running);
-        expect(fingerprint(stopAt(at, steps, running))).toBe(fingerprint(without));
+        const owner = steps[at]?.owner;
+        fc.pre(owner !== undefined && interfaceOf(owner) !== undefined && !isLast(steps[at]));
+        const rest = simulate(without(owner, steps), running);
+        expect(fingerprint(stopAt(at, steps, running))).toBe(fingerprint(rest));
       }),
       { numRuns: 300 },
     );
@@ -53,8 +52,8 @@ describe('undoOf', () => {
     const running = simulate(planPod(desire([working], before), before).steps, before);
     const { steps } = planPod(desire([change], running), running);
     expect(steps.at(-1)?.do).toBe('setPortFilter');
-    const without = simulate(withoutKey(change.key, steps), running);
-    expect(fingerprint(stopAt(steps.length - 1, steps, running))).toBe(fingerprint(without));
+    const rest = simulate(without(interfaceOwner(change.key), steps), running);
+    expect(fingerprint(stopAt(steps.length - 1, steps, running))).toBe(fingerprint(rest));
   });
 
   it('takes a new attachment back from wherever it stopped, leaving what was there', () => {
@@ -71,6 +70,7 @@ describe('undoOf', () => {
     const step = {
       do: 'setLink',
       in: 'pod',
+      owner: 'primary',
       link: 'a',
       set: { name: 'b', mtuBytes: 9000 },
       was: { name: 'a', mtuBytes: 1500 },

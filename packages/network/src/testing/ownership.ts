@@ -26,15 +26,13 @@ function judge(step: Step, world: Observed, record: PrimaryLinkRecord | undefine
   const here = world[step.in];
   const isOwn = (name: string): boolean => here?.links.some((link) => link.name === name && isOurs(link)) === true;
   // A route carries our protocol; what a setting was must be written down before it is another.
-  const isPrimary = (name: string): boolean => step.in === 'pod' && name === recordedLink(record);
+  const isPrimary = (name: string): boolean => step.owner === 'primary' && name === recordedLink(record);
   const isRecorded = (name: string, settings: readonly string[], among: object = {}): boolean =>
     isPrimary(name) && settings.every((setting) => Object.hasOwn(among, setting));
   const ownTable = (table: number): string[] => unless(step.in === 'pod' || isOurTable(table), 'table of another');
 
   switch (step.do) {
-    case 'createBridge':
-      return unless(step.group === linkGroup, 'made without our group');
-    case 'createVeth':
+    case 'createLink':
       return [
         ...unless(step.group === linkGroup, 'made without our group'),
         ...unless(step.master === undefined || isOwn(step.master), 'port of a bridge of another'),
