@@ -27,6 +27,11 @@ const checks: Check[] = [
     fix: ['node', 'packages/api/src/generate.ts'],
   },
   {
+    name: 'chart generated',
+    command: ['node', 'tools/chart-kinds.ts', '--check'],
+    fix: ['node', 'tools/chart-kinds.ts'],
+  },
+  {
     name: 'settings generated',
     command: ['node', 'tools/settings-reference.ts', '--check'],
     fix: ['node', 'tools/settings-reference.ts'],
