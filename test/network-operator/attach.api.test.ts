@@ -41,6 +41,26 @@ describe('a PodConfig', () => {
     await eventually(async () => expect((await w.getConfig('tagged'))?.status?.phase).toBe('configured'));
   });
 
+  it.each([
+    ['the gateway', { addresses: ['192.168.100.1'] }, 'AddressOutsideRange'],
+    ['the gateway, in another spelling', { cidr: 'fd00::/64', addresses: ['fd00:0::0001'] }, 'AddressOutsideRange'],
+    ['the gateway that it chose', { gateway: '192.168.100.9', addresses: ['192.168.100.9'] }, 'AddressOutsideRange'],
+    ['the network address', { gateway: 'None', addresses: ['192.168.100.0'] }, 'AddressOutsideRange'],
+    ['the broadcast address', { addresses: ['192.168.100.255'] }, 'AddressOutsideRange'],
+    ['the broadcast address as gateway', { gateway: '192.168.100.255' }, 'InvalidSpec'],
+  ])('that asks for %s has nothing and says why', async (_, more, reason) => {
+    const w = await world();
+    await w.operator();
+    await w.agent();
+    await w.config('c', [{ name: 'pc0', master: 'pcbr0', cidr: '192.168.100.0/24', ...more }]);
+    await w.pod('a', { podconfig: 'c' });
+    await eventually(async () => {
+      const [ready] = (await w.getConfig('c'))?.status?.conditions ?? [];
+      expect(ready).toMatchObject({ status: 'False', reason, message: expect.stringContaining('broadcast address') });
+    });
+    expect(await w.addressesOf('a')).toEqual([]);
+  });
+
   it('that waits for its pods says once that it is configured', async () => {
     const { client, namespace, ...w } = await world();
     const clock = jumpingClock();

@@ -294,33 +294,34 @@ describe('a namespace', () => {
   it('takes no name and no bridge from a younger object with what it may not have', async () => {
     const w = await world();
     const { client, namespace } = w;
-    await w.operator({ settings: { reservedCidrs: '10.96.0.0/12' } });
+    await w.operator();
     await w.agent();
     const make = (kind: Kind, name: string, spec: object) =>
       client.create<KubeObject>(kind.resource, { metadata: { name, namespace }, spec }, { namespace });
-    const get = (kind: Kind, name: string) => client.get<KubeObject>(kind.resource, name, { namespace });
     const link = { podSelector: {}, name: 'net1', bridge: 'br0' };
     // Made in the order of their names, which decides within one second.
-    await make(bridgeKind, 'a', { name: 'br0', cidr: '8.8.8.0/24' });
-    await make(additionalNetworkKind, 'a', { ...link, cidr: '10.100.1.0/24' });
+    await make(additionalNetworkKind, 'a', { ...link, cidr: '8.8.8.0/24' });
     await make(additionalNetworkKind, 'b', { ...link, cidr: '10.82.0.0/24' });
+    await make(bridgeKind, 'unused', { name: 'br9', cidr: '8.8.8.0/24' });
     await w.pod('a');
     await eventually(async () => expect(await w.addressesOf('a')).toEqual(['10.82.0.2/24']));
-    const reasonsOf = async (kind: Kind, name: string): Promise<unknown[]> => {
-      const { conditions = [] } = (await get(kind, name)).status as { conditions?: { reason: string }[] };
-      return conditions.map(({ reason }) => reason);
+    const reasonsOf = async (kind: Kind, name: string): Promise<unknown> => {
+      const { status } = await client.get<KubeObject>(kind.resource, name, { namespace });
+      return (status as { conditions?: { reason: string }[] } | undefined)?.conditions?.map(({ reason }) => reason);
     };
     await eventually(async () => {
-      expect(await reasonsOf(additionalNetworkKind, 'a')).toEqual(['RangeReserved']);
+      expect(await reasonsOf(additionalNetworkKind, 'a')).toEqual(['NotGranted']);
       expect(await reasonsOf(additionalNetworkKind, 'b')).toEqual(['Configured']);
-      expect(await reasonsOf(bridgeKind, 'a')).toEqual(['NotGranted']);
+      expect(await reasonsOf(bridgeKind, 'unused')).toEqual(['NotGranted']);
     });
     const grant = { namespaces: { names: [namespace] }, cidrs: ['8.8.8.0/24'] };
     await client.create(networkGrantKind.resource, { metadata: { name: namespace }, spec: grant });
     onTestFinished(() => client.delete(networkGrantKind.resource, namespace));
+    await eventually(async () => expect(await w.addressesOf('a')).toEqual(['8.8.8.2/24']));
     await eventually(async () => {
+      expect(await reasonsOf(additionalNetworkKind, 'a')).toEqual(['Configured', 'BridgeConflict']);
       expect(await reasonsOf(additionalNetworkKind, 'b')).toEqual(['BridgeConflict', 'BridgeConflict']);
-      expect(await reasonsOf(bridgeKind, 'a')).toEqual(['Configured', 'BridgeConflict']);
+      expect(await reasonsOf(bridgeKind, 'unused')).toEqual(['NoPods']);
     });
   });
 

@@ -31,6 +31,7 @@ import {
   type Limits,
   type Preview,
   previewPods,
+  problemsOf,
   rangesOfNode,
   settleNamespace,
   type SourceObject,
@@ -46,7 +47,10 @@ export async function planExisting(client: Client, namespace: string, pod: strin
   const previews = await previewNamespace(client, namespace, [], tell, pod);
   const found = previews.filter((preview) => preview.pod === pod);
   if (found.length === 0) {
-    throw new InvalidInput('NO_POD', `There is no running pod ${pod} in namespace ${namespace}`);
+    throw new InvalidInput(
+      'NO_POD',
+      `There is no pod ${pod} in namespace ${namespace} that has a node and has not ended`,
+    );
   }
   return found;
 }
@@ -104,7 +108,13 @@ async function previewNamespace(
     client.list(podNetworkKind.resource, { namespace }),
     listed(ipPoolKind.resource),
   ]);
-  const settled = settleNamespace(namespace, withChanged(objects.flat(), changed), limits);
+  const after = withChanged(objects.flat(), changed);
+  const settled = settleNamespace(namespace, after, limits);
+  for (const object of changed) {
+    for (const { message } of after.filter(isSameAs(object)).flatMap((one) => problemsOf(one, settled))) {
+      tell(`${object.kind} ${object.metadata.name}: ${message}`);
+    }
+  }
   const devices = bridgeDevices([
     ...bridgeNamings(settled),
     ...networks.items.flatMap(({ spec }) =>
@@ -134,7 +144,10 @@ async function previewNamespace(
 }
 
 const isServed = ({ metadata, spec, status }: Pod): boolean =>
-  status?.phase === 'Running' && spec?.nodeName !== undefined && metadata.deletionTimestamp === undefined;
+  spec?.nodeName !== undefined &&
+  status?.phase !== 'Succeeded' &&
+  status?.phase !== 'Failed' &&
+  metadata.deletionTimestamp === undefined;
 
 /** Tenants may mostly read none of this. What they may not read is not in the picture; the operator refuses it all the same. */
 async function readLimits(client: Client, namespace: string): Promise<Limits> {
@@ -160,6 +173,7 @@ async function asFarAsAllowed<T>(read: () => Promise<T>): Promise<T | undefined>
 }
 
 const placeOf = ({ kind, metadata }: SourceObject): string => `${kind}/${metadata.name}`;
+const isSameAs = (object: SourceObject) => (other: SourceObject) => placeOf(object) === placeOf(other);
 
 /** As if the objects had just been applied: one that is there already keeps its age. */
 function withChanged(there: readonly SourceObject[], changed: readonly SourceObject[]): SourceObject[] {
@@ -174,7 +188,7 @@ function withChanged(there: readonly SourceObject[], changed: readonly SourceObj
 }
 
 export function describePreviews(previews: readonly Preview[]): string {
-  if (previews.length === 0) return 'Nothing to do: no running pod would change.\n';
+  if (previews.length === 0) return 'Nothing to do: no pod would change.\n';
   return previews
     .map(({ pod, node, steps, conflicts, problems }) =>
       [

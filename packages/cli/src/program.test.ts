@@ -28,7 +28,6 @@ describe('podloom', () => {
 
   it.each([
     ['agent'],
-    ['labs-operator'],
     ['bastion'],
     ['bastion', 'host-keys'],
     ['network-operator'],

@@ -144,15 +144,6 @@ const spec = ruled(
     message: 'podUid and nodeName cannot change: delete the PodNetwork, the operator makes a new one',
     reason: 'FieldValueForbidden',
   },
-  {
-    cel: '!has(self.interfaces) || self.interfaces.all(a, !has(a.name) || self.interfaces.exists_one(b, has(b.name) && b.name == a.name))',
-    holds: ({ interfaces }) => {
-      const names = interfaces.flatMap(({ name }) => name ?? []);
-      return new Set(names).size === names.length;
-    },
-    message: 'two interfaces of one pod cannot have the same name',
-    fieldPath: '.interfaces',
-  },
 ).describe('What the pod is to have. Composed by the operator from all objects that select the pod.');
 
 const primaryState = (description: string) =>

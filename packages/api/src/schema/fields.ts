@@ -241,7 +241,7 @@ export const observedGeneration = z.int().min(0).describe('The metadata.generati
 export const phase = z
   .enum(['unset', 'configuring', 'configured'])
   .describe(
-    'How far it is. unset: no running pod is selected. configuring: some pod is not as declared. configured: all selected pods are as declared; of a Bridge all that have a link on it, also if none has.',
+    'How far it is. unset: no pod is selected. configuring: some pod is not as declared. configured: all selected pods are as declared; of a Bridge all that have a link on it, also if none has.',
   );
 
 /** Entries of a list in a status that grows with the cluster: an object of so many is about as large as the API server takes one. */

@@ -106,6 +106,29 @@ describe('a Bridge that may not have its range', () => {
   });
 });
 
+describe('a gateway that is an edge of its range', () => {
+  it.each([
+    ['10.0.0.0/8', '10.255.255.255'],
+    ['192.168.100.0/24', '192.168.100.0'],
+    ['10.0.0.4/30', '10.0.0.7'],
+  ])('makes the object of %s with gateway %s unreadable', (cidr, gateway) => {
+    const one = object(bridgeKind, 'b', 1, { name: 'b0', cidr, gateway });
+    expect(problemsOf(one, settleNamespace('ns', [one], { reserved }))).toMatchObject([
+      { reason: 'InvalidSpec', message: expect.stringContaining(`The gateway ${gateway} is the network or broadcast`) },
+    ]);
+  });
+
+  it.each([
+    ['10.0.0.6/31', '10.0.0.6'],
+    ['10.0.0.6/31', '10.0.0.7'],
+    ['fd00::/64', 'fd00::'],
+    ['10.0.0.0/16', '10.0.7.255'],
+  ])('is none of %s with gateway %s', (cidr, gateway) => {
+    const one = object(bridgeKind, 'b', 1, { name: 'b0', cidr, gateway });
+    expect(problemsOf(one, settleNamespace('ns', [one], { reserved }))).toEqual([]);
+  });
+});
+
 it('knows nothing of objects of other namespaces', () => {
   const there = object(podConfigKind, 'a', 1, { networkAttachments: [{ name: 'pc0', master: 'b0' }] }, 'there');
   expect(settleNamespace('ns', [there], { reserved }).objects.size).toBe(0);

@@ -175,7 +175,10 @@ function serveStatic(request: PoolRequest, address: string, drafts: readonly Dra
     if (draft && mayHaveIt(draft, value, request) && rivalsOf(draft, value, request, nowMs).length === 0) {
       give(draft, value, request); // to be given back, and to cool down then
     }
-    return { failed: 'AddressOutsideRange', message: `${address} cannot be handed out in this network` };
+    return {
+      failed: 'AddressOutsideRange',
+      message: `${address} cannot be handed out: it is the gateway, or the network or broadcast address`,
+    };
   }
   const [rival] = rivalsOf(draft, value, request, nowMs);
   if (rival) {

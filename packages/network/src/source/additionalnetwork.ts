@@ -1,6 +1,6 @@
 /** AdditionalNetwork: one link in the pods that it selects. */
 import { type AdditionalNetwork, additionalNetworkKind } from '@podloom/api';
-import { rangesOf, readAddresses, readRoutes, sourceOf } from './attachment.ts';
+import { readRanges, readAddresses, readRoutes, sourceOf } from './attachment.ts';
 import { interfaceKey } from './key.ts';
 import { selects } from './selects.ts';
 import type { LinkRequest, SourceType } from './source.ts';
@@ -18,7 +18,7 @@ function linkOf(object: AdditionalNetwork): LinkRequest {
   const { name, namePrefix, linkType, bridge, parent, mtuBytes, macAddress, alias, addresses, routes } = spec;
   const source = sourceOf(object);
   return {
-    ...rangesOf(spec),
+    ...readRanges(spec),
     source,
     // A name and a prefix of the same letters are two interfaces: who has one does not get the link name of the other.
     key: interfaceKey(source.ref, name === undefined ? (namePrefix ?? '') : `name:${name}`),

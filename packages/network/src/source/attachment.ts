@@ -6,6 +6,7 @@ import {
   formatIp,
   InvalidInput,
   isIp,
+  parseCidr,
   parseIp,
 } from '@podloom/api';
 import { rangeOf } from '../address.ts';
@@ -33,12 +34,24 @@ interface Ranged {
   readonly exclude?: readonly string[] | undefined;
 }
 
-/** In canonical spelling, so that the same range is the same text. */
-export const rangesOf = ({ cidr, cidrs, gateway, exclude }: Ranged): Omit<RangeRequest, 'source'> => ({
-  cidrs: (cidrs ?? (cidr === undefined ? [] : [cidr])).map(rangeOf),
-  gateway: gateway !== undefined && isIp(gateway) ? formatIp(parseIp(gateway)) : gateway,
-  exclude: (exclude ?? []).map(rangeOf),
-});
+/** In canonical spelling, so that the same range is the same text. Throws for texts that are none, and for a gateway that cannot be one. */
+export function readRanges({ cidr, cidrs, gateway, exclude }: Ranged): Omit<RangeRequest, 'source'> {
+  const ranges = (cidrs ?? (cidr === undefined ? [] : [cidr])).map(rangeOf);
+  const address = gateway !== undefined && isIp(gateway) ? formatIp(parseIp(gateway)) : undefined;
+  const edged = ranges.find((range) => address !== undefined && isEdge(range, address));
+  if (edged !== undefined) {
+    const message = `The gateway ${address} is the network or broadcast address of ${edged}; choose another`;
+    throw new InvalidInput('GATEWAY', message);
+  }
+  return { cidrs: ranges, gateway: address ?? gateway, exclude: (exclude ?? []).map(rangeOf) };
+}
+
+/** Of a pair (RFC 3021) both are hosts, and of IPv6 the network address is every router's own (RFC 4291 section 2.6.1). */
+function isEdge(range: string, address: string): boolean {
+  const { family, prefixLength, first, last } = parseCidr(range);
+  const { family: own, value } = parseIp(address);
+  return family === 4 && own === 4 && prefixLength <= 30 && (value === first || value === last);
+}
 
 type Routes = LinkRequest['routes'];
 
@@ -69,7 +82,7 @@ export function upstreamLink(
   const { linkType, master, parent, mtu, hardwareAddr, alias, addresses, routes } = attachment;
   const source = sourceOf(object, fieldPath);
   return {
-    ...rangesOf(attachment),
+    ...readRanges(attachment),
     source,
     key: interfaceKey(source.ref, prefix),
     namePrefix: prefix,

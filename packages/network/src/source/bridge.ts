@@ -1,6 +1,6 @@
 /** Bridge: asks for nothing in pods. It says what a bridge is like for those who have links on it. */
 import { type Bridge, bridgeFinalizer, bridgeKind } from '@podloom/api';
-import { rangesOf, sourceOf } from './attachment.ts';
+import { readRanges, sourceOf } from './attachment.ts';
 import type { SourceType } from './source.ts';
 
 export const bridgeSource: SourceType<Bridge> = {
@@ -9,7 +9,7 @@ export const bridgeSource: SourceType<Bridge> = {
   describes: ({ spec }) => spec.name,
   requests(object) {
     const { name, mtu: mtuBytes } = object.spec;
-    return { bridges: [{ ...rangesOf(object.spec), source: sourceOf(object), name, mtuBytes }] };
+    return { bridges: [{ ...readRanges(object.spec), source: sourceOf(object), name, mtuBytes }] };
   },
   hasPhase: true,
   report: ({ phase, bridges }) => ({ phase, bridgeConfigs: bridges }),
