@@ -78,6 +78,21 @@ async function repaired({ name, network }: { name: string; network: PodNetwork }
 }
 
 describe('a pod', () => {
+  it('whose PodNetwork is there before its first container is named by that container', async () => {
+    agent = world.startAgent();
+    const name = newName();
+    await world.declare(name, { interfaces: [podInterface(2)] });
+    await eventually(async () =>
+      expect((await world.get(name)).status?.interfaces).toMatchObject([{ state: 'Pending' }]),
+    );
+    world.runtime.startSandbox(name);
+    const other = await attached(3);
+    await repaired(other, 3);
+    expect(linkNames(world.runtime.netns(name)).toSorted()).toEqual(['eth0', 'lo']);
+    const pid = await world.runtime.restartContainer(name);
+    expect((await world.settled(name)).status).toMatchObject({ podPid: pid, networks: `pc0${pid}` });
+  });
+
   it('gets what is declared, and the PodNetwork says so in one write', async () => {
     using applied = vi.spyOn(world.client, 'apply');
     agent = world.startAgent();

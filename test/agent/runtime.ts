@@ -11,13 +11,15 @@ interface Sandbox {
   readonly id: string;
   readonly netns: Netns;
   readonly pause: ChildProcess;
-  container: ChildProcess;
+  container?: ChildProcess;
 }
 
 export interface Runtime extends AsyncDisposable {
   readonly cri: CriClient;
   /** A pod with an eth0 that the node's CNI made. Returns the process of its container. */
   start(podUid: string): number;
+  /** The same while its first container is still to come, as when the image is being pulled: see `restartContainer`. */
+  startSandbox(podUid: string): void;
   /** A pod of the host network. */
   startOnNode(podUid: string): void;
   restartContainer(podUid: string): Promise<number>;
@@ -37,7 +39,7 @@ export function runtime(node: Netns): Runtime {
   const tell = (podUid: string, what: CriEvent['what']): void => {
     for (const hear of listeners) hear({ podUid, id: pods.get(podUid)?.id ?? '', what });
   };
-  function start(podUid: string): number {
+  function startSandbox(podUid: string): void {
     count += 1;
     using made = open({ create: true });
     const pause = waitIn(made);
@@ -46,10 +48,18 @@ export function runtime(node: Netns): Runtime {
     node.link.add({ kind: 'veth', name: `cni${count}p`, up: true, peer: { name: 'eth0', netns } });
     netns.link.set('eth0', { up: true });
     netns.address.add({ link: 'eth0', address: `10.244.0.${(count % 250) + 2}/24` });
-    const sandbox = { id: `sandbox-${count}`, netns, pause, container: waitIn(netns) };
-    pods.set(podUid, sandbox);
+    pods.set(podUid, { id: `sandbox-${count}`, netns, pause });
+    tell(podUid, 'containerStarted');
+  }
+  function startContainer(podUid: string): number {
+    const sandbox = mustHave(podUid);
+    sandbox.container = waitIn(sandbox.netns);
     tell(podUid, 'containerStarted');
     return sandbox.container.pid!;
+  }
+  function start(podUid: string): number {
+    startSandbox(podUid);
+    return startContainer(podUid);
   }
   function startOnNode(podUid: string): void {
     count += 1;
@@ -60,7 +70,7 @@ export function runtime(node: Netns): Runtime {
     const sandbox = pods.get(podUid);
     if (!sandbox) return;
     pods.delete(podUid);
-    await Promise.all([end(sandbox.container), end(sandbox.pause)]);
+    await Promise.all([sandbox.container && end(sandbox.container), end(sandbox.pause)]);
     sandbox.netns.close();
     tell(podUid, 'sandboxRemoved');
   }
@@ -74,6 +84,7 @@ export function runtime(node: Netns): Runtime {
 
   return {
     start,
+    startSandbox,
     startOnNode,
     stop,
     netns: (podUid) => mustHave(podUid).netns,
@@ -87,11 +98,9 @@ export function runtime(node: Netns): Runtime {
       };
     },
     async restartContainer(podUid) {
-      const sandbox = mustHave(podUid);
-      await end(sandbox.container);
-      sandbox.container = waitIn(sandbox.netns);
-      tell(podUid, 'containerStarted');
-      return sandbox.container.pid!;
+      const { container } = mustHave(podUid);
+      if (container) await end(container);
+      return startContainer(podUid);
     },
     async recreate(podUid) {
       await stop(podUid);
@@ -105,10 +114,15 @@ export function runtime(node: Netns): Runtime {
         ),
       containers: (podUid) =>
         Promise.resolve(
-          chosen(podUid).map(([, { id }]) => ({ id: `${id}-c`, sandboxId: id, isRunning: true, createdAt: 1n })),
+          chosen(podUid).map(([, { id, container }]) => ({
+            id: `${id}-c`,
+            sandboxId: id,
+            isRunning: container !== undefined,
+            createdAt: 1n,
+          })),
         ),
       sandboxPid: (id) => Promise.resolve([...pods.values()].find((one) => one.id === id)?.pause.pid),
-      containerPid: (id) => Promise.resolve([...pods.values()].find((one) => `${one.id}-c` === id)?.container.pid),
+      containerPid: (id) => Promise.resolve([...pods.values()].find((one) => `${one.id}-c` === id)?.container?.pid),
       events(listener, signal) {
         listeners.add(listener);
         return new Promise((resolve) => {

@@ -197,7 +197,7 @@ describe('make up', () => {
     expect(seen.stdout.match(/ippool\S*\/pcbr[01]-\S+ +pcbr[01] +192\.168\.(100|99)\.0\/24 /g)).toHaveLength(2);
 
     const planned = await inShell(exportLine(printed), plan);
-    expect(planned).toMatchObject({ code: 0, stdout: 'Nothing to do: no running pod would change.\n' });
+    expect(planned).toMatchObject({ code: 0, stdout: 'Nothing to do: no pod would change.\n' });
 
     const nodes = await openNodes(name);
     expect(await nodes.ours()).not.toEqual([]);

@@ -99,6 +99,27 @@ describe('a pod', () => {
     await eventually(async () => expect((await w.pools())[0]?.status?.used).toBe(1));
   });
 
+  it('has its PodNetwork from when it is on a node, and a pod on none has nothing', async () => {
+    const w = await world();
+    const { client, namespace } = w;
+    await w.operator();
+    await w.config('c', one);
+    const containers = [{ name: 'main', image: 'none' }];
+    await client.create(pods, {
+      metadata: { name: 'unbound', namespace, labels: { podconfig: 'c' } },
+      spec: { containers },
+    });
+    await w.pod('a', { podconfig: 'c' }, { phase: 'Pending' });
+    await eventually(async () => expect(await w.addressesOf('a')).toHaveLength(1));
+    expect(await w.networkOf('unbound')).toBeUndefined();
+    await eventually(async () => {
+      const [ready] = (await w.getConfig('c'))?.status?.conditions ?? [];
+      expect(ready).toMatchObject({ reason: 'Configuring', message: '1 of 1 pods are not as declared yet' });
+    });
+    await w.removePod('a');
+    await eventually(async () => expect([await w.networkOf('a'), await w.used()]).toEqual([undefined, 0]));
+  });
+
   it('that has finished gives everything back while its object still exists', async () => {
     const w = await world();
     await w.operator();

@@ -166,7 +166,7 @@ describe('a Bridge', () => {
     await client.create(bridgeKind.resource, { metadata: { name: 'lan', namespace }, spec }, { namespace });
     await eventually(async () => {
       const { status } = await client.get(bridgeKind.resource, 'lan', { namespace });
-      expect(status).toMatchObject({ conditions: [{ reason: 'NoPods', message: 'No running pod has a link on it' }] });
+      expect(status).toMatchObject({ conditions: [{ reason: 'NoPods', message: 'No pod has a link on it' }] });
     });
     await w.config('c', [{ name: 'pc0', master: 'lan' }]);
     await w.pod('a', { podconfig: 'c' });

@@ -5,18 +5,13 @@
 import { randomUUID } from 'node:crypto';
 import {
   type IPPool,
-  type Kind,
   type PodConfig,
   type PodNetwork,
-  additionalNetworkKind,
-  bridgeKind,
   customResourceDefinition,
   ipPoolKind,
   networkKinds,
   podConfigKind,
-  podNetworkConfigKind,
   podNetworkKind,
-  primaryNetworkKind,
 } from '@podloom/api';
 import {
   type Client,
@@ -31,6 +26,7 @@ import {
   pods,
   serviceAccounts,
 } from '@podloom/kube';
+import { sourceTypes } from '@podloom/network';
 import { inject, onTestFinished, vi } from 'vitest';
 import { type Agent, startAgent } from './agent.ts';
 import { type OperatorChanges, type RunningOperator, startOperator } from './operator.ts';
@@ -41,7 +37,11 @@ export interface World {
   readonly node: string;
   operator(options?: OperatorChanges): Promise<RunningOperator>;
   agent(node?: string): Promise<Agent>;
-  pod(name: string, labels?: Record<string, string>, more?: { node?: string; hostNetwork?: boolean }): Promise<Pod>;
+  pod(
+    name: string,
+    labels?: Record<string, string>,
+    more?: { node?: string; hostNetwork?: boolean; phase?: 'Pending' | 'Running' },
+  ): Promise<Pod>;
   /** As the kubelet does at the end of a pod's life. */
   removePod(name: string): Promise<void>;
   relabel(name: string, labels: Record<string, string | null>): Promise<void>;
@@ -110,19 +110,15 @@ export async function world(): Promise<World> {
       });
       return running;
     },
-    async pod(name, labels = {}, { node: onNode = node, hostNetwork } = {}) {
+    async pod(name, labels = {}, { node: onNode = node, hostNetwork, phase = 'Running' } = {}) {
       const spec = {
         nodeName: onNode,
         containers: [{ name: 'main', image: 'none' }],
         ...(hostNetwork && { hostNetwork }),
       };
-      await client.create(pods, { metadata: { name, namespace, labels }, spec });
-      return await client.patch(
-        pods,
-        name,
-        { status: { phase: 'Running' } },
-        { type: 'merge', namespace, subresource: 'status' },
-      );
+      const pod = await client.create(pods, { metadata: { name, namespace, labels }, spec });
+      if (phase === 'Pending') return pod;
+      return await client.patch(pods, name, { status: { phase } }, { type: 'merge', namespace, subresource: 'status' });
     },
     removePod: (name) => client.delete(pods, name, { namespace, gracePeriodSeconds: 0 }),
     relabel: async (name, labels) =>
@@ -142,14 +138,7 @@ export async function world(): Promise<World> {
 }
 
 async function removeFinalizers(client: Client, namespace: string): Promise<void> {
-  const sources: readonly Kind[] = [
-    podConfigKind,
-    podNetworkConfigKind,
-    bridgeKind,
-    primaryNetworkKind,
-    additionalNetworkKind,
-  ];
-  for (const { resource } of sources) {
+  for (const { resource } of sourceTypes.map(({ kind }) => kind)) {
     const { items } = await client.list(resource, { namespace });
     for (const { metadata } of items) {
       const patch = { metadata: { finalizers: null } };

@@ -198,7 +198,7 @@ describe.skipIf(!isPrivate)('a PodConfig', () => {
     );
     const missing = await world.podloom(['plan', 'two', '-n', namespace]);
     expect(missing.code).not.toBe(0);
-    expect(missing.stderr).toContain('There is no running pod two');
+    expect(missing.stderr).toContain('There is no pod two');
   });
 
   it('is counted by the operator and the agents, as whoever scrapes their Services finds', async () => {

@@ -176,7 +176,11 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
       const ready = { podnetworks: () => serving.isReady || 'The PodNetworks of this node are not known yet' };
       await serveWhenFree({ port: settings.port, health: {}, ready, metrics, log, signal }, clock);
     }
-    const following = followRuntime({ cri, finder, changed: lookAtPod, log, clock, signal });
+    const changed = (podUid: string): void => {
+      for (const network of cache.by('pod', podUid)) measure.came(keyOf(network));
+      lookAtPod(podUid);
+    };
+    const following = followRuntime({ cri, finder, changed, log, clock, signal });
     cache.waitForSync().then(
       () => drift.tidy(),
       () => undefined,

@@ -5,6 +5,8 @@ import type { Cache, Clock, Metrics, ObjectKey } from '@podloom/kube';
 export interface AgentMetrics {
   /** A PodNetwork is new or asks for something else. */
   heard(key: ObjectKey): void;
+  /** A container of the pod came or went: what could not be done before is not counted. */
+  came(key: ObjectKey): void;
   /** The kernel has what it asks for. */
   attached(key: ObjectKey, steps: number): void;
   failed(reason: string): void;
@@ -28,7 +30,7 @@ export function agentMetrics(metrics: Metrics, cache: Pick<Cache<PodNetwork>, 'l
   );
   const seconds = metrics.histogram(
     'podloom_agent_attach_seconds',
-    'How long from hearing of a PodNetwork until the kernel has what it asks for?',
+    'How long from hearing of a PodNetwork, or of its pod where that comes later, until the kernel has what it asks for?',
     [],
     buckets,
   );
@@ -38,6 +40,9 @@ export function agentMetrics(metrics: Metrics, cache: Pick<Cache<PodNetwork>, 'l
   return {
     heard(key) {
       heard.set(key, clock.monotonicMs());
+    },
+    came(key) {
+      if (heard.has(key)) heard.set(key, clock.monotonicMs());
     },
     attached(key, steps) {
       const sinceMs = heard.get(key);

@@ -52,7 +52,7 @@ const running = {
 describe('a pod finder', () => {
   it('takes the name from the first container and the namespace from the sandbox', async () => {
     const { finder } = make(running);
-    expect(await finder.find('pod')).toEqual({ sandboxId: 's', netnsPid: 10, inode: 77, pid: 11 });
+    expect(await finder.find('pod')).toEqual({ sandboxId: 's', netnsPid: 10, inode: 77, pid: 11, hasContainer: true });
   });
 
   it('asks the runtime once, and not again while the process is there', async () => {
@@ -74,7 +74,7 @@ describe('a pod finder', () => {
     world.containers = [container('again', 's', 9n), container('first', 's', 2n, false)];
     world.pids['again'] = 13;
     world.namespaces[13] = 77;
-    expect(await finder.find('pod')).toEqual({ sandboxId: 's', netnsPid: 10, inode: 77, pid: 13 });
+    expect(await finder.find('pod')).toEqual({ sandboxId: 's', netnsPid: 10, inode: 77, pid: 13, hasContainer: true });
   });
 
   it.each<[string, (world: World) => void]>([
@@ -89,7 +89,7 @@ describe('a pod finder', () => {
     world.containers = [container('third', 't', 10n)];
     Object.assign(world.pids, { t: 20, third: 21 });
     Object.assign(world.namespaces, { 20: 78, 21: 78 });
-    expect(await finder.find('pod')).toEqual({ sandboxId: 't', netnsPid: 20, inode: 78, pid: 21 });
+    expect(await finder.find('pod')).toEqual({ sandboxId: 't', netnsPid: 20, inode: 78, pid: 21, hasContainer: true });
   });
 
   it('knows whose sandbox one is until it is told to forget the pod', async () => {
@@ -123,14 +123,14 @@ describe('a pod finder', () => {
 
   it('goes by the sandbox while no container runs, and looks again later', async () => {
     const { world, finder } = make({ ...running, containers: [container('first', 's', 2n, false)] });
-    expect((await finder.find('pod'))?.pid).toBe(10);
+    expect(await finder.find('pod')).toMatchObject({ pid: 10, hasContainer: false });
     world.containers = running.containers;
     expect((await finder.find('pod'))?.pid).toBe(11);
   });
 
   it('goes by the container where the runtime has no process for a sandbox', async () => {
     const { finder } = make({ ...running, pids: { s: 0, first: 11, second: 12 } });
-    expect(await finder.find('pod')).toEqual({ sandboxId: 's', netnsPid: 11, inode: 77, pid: 11 });
+    expect(await finder.find('pod')).toEqual({ sandboxId: 's', netnsPid: 11, inode: 77, pid: 11, hasContainer: true });
   });
 
   it('does not believe a container whose process is in another namespace', async () => {

@@ -16,6 +16,8 @@ export interface PodProcess {
   readonly inode: number;
   /** Process of the first container; the sandbox's while no container runs. */
   readonly pid: number;
+  /** A container runs, and `pid` is its process. */
+  readonly hasContainer: boolean;
 }
 
 export interface PodFinder {
@@ -64,9 +66,10 @@ export function podFinder(
     const inode = netnsPid ? inodeOf(netnsPid) : undefined;
     if (!netnsPid || inode === undefined) return undefined;
     // A number that another process has by now is in another namespace.
-    const isFirst = containerPid && inodeOf(containerPid) === inode;
-    const process = { sandboxId: sandbox.id, netnsPid, inode, pid: isFirst ? containerPid : netnsPid };
-    if (isFirst) found.set(podUid, process);
+    const firstPid = containerPid && inodeOf(containerPid) === inode ? containerPid : undefined;
+    const hasContainer = firstPid !== undefined;
+    const process = { sandboxId: sandbox.id, netnsPid, inode, pid: firstPid ?? netnsPid, hasContainer };
+    if (hasContainer) found.set(podUid, process);
     return process;
   }
 

@@ -97,7 +97,10 @@ export function podNetworkReconciler(deps: PodDeps): Reconciler<PodNetwork> {
     if (former?.podUid === podUid && !deps.reporter.current(network)) {
       await deps.reporter.report(network, { primary: former.record }, signal);
     }
-    const find = async () => deps.finder.known(podUid) ?? (await deps.finder.find(podUid));
+    const find = async () => {
+      const found = deps.finder.known(podUid) ?? (await deps.finder.find(podUid));
+      return isStarting(found, deps.reporter.current(network)) ? undefined : found;
+    };
     // Whatever the runtime takes to answer, others are not kept waiting for it.
     let process: PodProcess | undefined;
     try {
@@ -127,6 +130,13 @@ export function podNetworkReconciler(deps: PodDeps): Reconciler<PodNetwork> {
     return isWaiting ? retryAfter(sandboxRetryMs, 'The pod has no sandbox yet') : done;
   };
 }
+
+/**
+ * Links are named by the process of the first container. A PodNetwork may be there before it: until then, a pod that was never served waits for the
+ * container as it waits for its sandbox.
+ */
+const isStarting = (process: PodProcess | undefined, seen: PodNetworkStatus | undefined): boolean =>
+  process !== undefined && !process.hasContainer && seen?.podPid === undefined;
 
 function tryToAttach(network: PodNetwork, process: PodProcess | undefined, deps: PodDeps, wasNew = false): Pass {
   try {

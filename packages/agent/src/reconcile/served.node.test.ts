@@ -16,7 +16,7 @@ it('does not take the namespace of another process that has the number now, and 
   const listening = { add: (key: string) => void heard.push(key), remove: () => undefined };
   const served = servedPods(listening, (key) => again.push(key));
   const key = objectKey('pod', 'here');
-  const process = { sandboxId: 's', netnsPid: pid, pid, inode: netnsOf(pid)! };
+  const process = { sandboxId: 's', netnsPid: pid, pid, inode: netnsOf(pid)!, hasContainer: true };
   try {
     expect(() => served.ensure(key, 'uid', { ...process, inode: process.inode + 1 }, false)).toThrow(
       expect.objectContaining({ code: 'POD_ENDED', retry: 'backoff' }),

@@ -34,7 +34,7 @@ export function tellNews(pod: Pod, old: Verdict | undefined, now: Verdict, { eve
   }
 }
 
-/** How long it took from the first look at a pod's wish until it held. */
+/** How long it took until a pod that runs had what is asked for. */
 export interface Progress {
   /** Called with each verdict. */
   follow(pod: Pod, verdict: Verdict): void;
@@ -48,9 +48,10 @@ export function progress(
 ): Progress {
   const took = metrics.histogram(
     'podloom_attach_seconds',
-    'How long does it take from seeing a wish until it holds in the pod?',
+    'How long does it take from when a pod runs and something is asked for until it has it?',
   );
-  const sinceMs = new Map<string, number>();
+  /** Undefined of a pod that does not run yet. */
+  const sinceMs = new Map<string, number | undefined>();
   return {
     follow(pod, verdict) {
       const key = keyOf(pod);
@@ -58,9 +59,13 @@ export function progress(
       const { interfaces, primary } = verdict.composed;
       const isNothing = interfaces.length === 0 && primary === undefined;
       if (isNothing) sinceMs.delete(key);
-      else if (!isComplete(network, verdict)) sinceMs.set(key, sinceMs.get(key) ?? context.clock.monotonicMs());
-      else if (sinceMs.has(key)) {
-        took.observe({}, (context.clock.monotonicMs() - (sinceMs.get(key) ?? 0)) / 1_000);
+      else if (!isComplete(network, verdict)) {
+        // Until it runs, its images are being pulled.
+        const isRunning = pod.status?.phase === 'Running';
+        sinceMs.set(key, isRunning ? (sinceMs.get(key) ?? context.clock.monotonicMs()) : undefined);
+      } else if (sinceMs.has(key)) {
+        const nowMs = context.clock.monotonicMs();
+        took.observe({}, (nowMs - (sinceMs.get(key) ?? nowMs)) / 1_000);
         sinceMs.delete(key);
         const names = (network?.status?.interfaces ?? []).flatMap(({ name, addresses }) =>
           [name, ...(addresses ?? [])].join(' '),

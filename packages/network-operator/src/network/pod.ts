@@ -52,12 +52,13 @@ import { editionOf } from './verdicts.ts';
 
 const resource = podNetworkKind.resource;
 
-/** A pod that is to have what its sources say: it runs, or it did when it got its PodNetwork and has not ended. */
+/**
+ * A pod that is to have what its sources say, from the moment that it has a node: what it needs may be there before it runs. Not one that has ended,
+ * nor one that is about to and has nothing yet.
+ */
 export function isServed(pod: Pod, network: PodNetwork | undefined): boolean {
   if (isFinished(pod) || !pod.spec?.nodeName) return false;
-  return (
-    network?.spec.podUid === pod.metadata.uid || (pod.status?.phase === 'Running' && !pod.metadata.deletionTimestamp)
-  );
+  return network?.spec.podUid === pod.metadata.uid || !pod.metadata.deletionTimestamp;
 }
 
 export const systemOf = (node: Node | undefined): string | undefined => node?.metadata.labels?.['kubernetes.io/os'];

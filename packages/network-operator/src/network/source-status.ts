@@ -60,7 +60,7 @@ export function reportOf(facts: SourceFacts, nowMs: number): Report {
     const [problem] = problems;
     if (conflict) return no(conflict.reason, conflict.message);
     if (problem) return no(problem.reason, problem.message);
-    if (facts.expectedPods > 0) return no('WaitingForPods', `${facts.expectedPods} sample pods do not run yet`);
+    if (facts.expectedPods > 0) return no('WaitingForPods', `${facts.expectedPods} sample pods are on no node yet`);
     if (pending > 0) return no('Configuring', `${pending} of ${states.length} pods are not as declared yet`);
     if (isEmpty) return { status: 'True', reason: 'NoPods', message: nobody(source, type) };
     return {
@@ -195,9 +195,9 @@ function listed(texts: Iterable<string>, separator = '; '): string {
 }
 
 function nobody(source: SourceObject, type: SourceType): string {
-  if (type.describes) return 'No running pod has a link on it';
+  if (type.describes) return 'No pod has a link on it';
   const hint = type.hint?.(source);
-  return `No running pod is selected${hint === undefined ? '' : `; ${hint}`}`;
+  return `No pod is selected${hint === undefined ? '' : `; ${hint}`}`;
 }
 
 function keepTimes(
