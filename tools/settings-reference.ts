@@ -6,6 +6,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { agentSettings } from '@podloom/agent';
 import { bastionSettings, hostKeySettings, trackerSettings } from '@podloom/doors';
+import { labsOperatorSettings, withoutEffect } from '@podloom/labs-operator';
 import type { SettingRow } from '@podloom/kube';
 import { networkOperatorSettings, withdrawSettings } from '@podloom/network-operator';
 import { format, resolveConfig } from 'prettier';
@@ -16,6 +17,8 @@ const text = [
   'Generated from their declarations. A flag comes before the environment, the environment before the default. The chart sets what a cluster needs.',
   ...section('podloom network-operator', networkOperatorSettings.rows),
   ...section('podloom network-operator withdraw', withdrawSettings.rows),
+  ...section('podloom labs-operator', labsOperatorSettings.rows),
+  ...ignored(),
   ...section('podloom agent', agentSettings.rows),
   ...section('podloom bastion', bastionSettings.rows),
   ...section('podloom bastion host-keys', hostKeySettings.rows),
@@ -27,6 +30,15 @@ if (!process.argv.includes('--check')) writeFileSync(file, formatted);
 else if (!existsSync(file) || readFileSync(file, 'utf8') !== formatted) {
   console.error('docs/reference/settings.md is not what the declarations say; run: make fix');
   process.exitCode = 1;
+}
+
+/** Of other programs, whose command lines are taken as they are. */
+function ignored(): string[] {
+  const rows = Object.entries(withoutEffect).map(([flag, reason]) => `| \`--${flag}\` | ${reason} |`);
+  return [
+    'It also takes these flags of CrownLabs, which have no effect here; the log says so once.',
+    ['| flag | why |', '| --- | --- |', ...rows].join('\n'),
+  ];
 }
 
 function section(command: string, rows: readonly SettingRow[]): string[] {

@@ -8,7 +8,7 @@ describe('completeWords', () => {
     [
       'offers the commands at the start',
       [''],
-      ['agent', 'bastion', 'cluster', 'completion', 'network-operator', 'plan', 'show', 'ssh-tracker'],
+      ['agent', 'bastion', 'cluster', 'completion', 'labs-operator', 'network-operator', 'plan', 'show', 'ssh-tracker'],
     ],
     ['offers the subcommands of a command', ['cluster', 'ku'], ['kubeconfig']],
     ['offers the options of a command', ['cluster', 'up', '--n'], ['--name', '--nodes']],

@@ -27,7 +27,13 @@ interface Program<T, P> {
 }
 
 export type ProcessName =
-  'agent' | 'bastion' | 'bastion host-keys' | 'network-operator' | 'network-operator withdraw' | 'ssh-tracker';
+  | 'agent'
+  | 'bastion'
+  | 'bastion host-keys'
+  | 'labs-operator'
+  | 'network-operator'
+  | 'network-operator withdraw'
+  | 'ssh-tracker';
 
 const processes: Readonly<Record<ProcessName, (args: readonly string[]) => Promise<void>>> = {
   async agent(args) {
@@ -45,6 +51,10 @@ const processes: Readonly<Record<ProcessName, (args: readonly string[]) => Promi
   async 'ssh-tracker'(args) {
     const { runTracker, trackerSettings } = await import('@podloom/doors');
     return runAlone('ssh-tracker', args, { settings: trackerSettings, run: runTracker });
+  },
+  async 'labs-operator'(args) {
+    const { labsOperatorSettings, runLabsOperator } = await import('@podloom/labs-operator');
+    return run('labs-operator', args, { settings: labsOperatorSettings, run: runLabsOperator });
   },
   async 'network-operator'(args) {
     const { networkOperatorSettings, runNetworkOperator } = await import('@podloom/network-operator');

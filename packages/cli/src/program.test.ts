@@ -28,6 +28,7 @@ describe('podloom', () => {
 
   it.each([
     ['agent'],
+    ['labs-operator'],
     ['bastion'],
     ['bastion', 'host-keys'],
     ['network-operator'],

@@ -3,7 +3,13 @@ import { Argument, Command, CommanderError } from 'commander';
 import manifest from '../package.json' with { type: 'json' };
 import { clusterCommand } from './commands/cluster.ts';
 import { planCommand } from './commands/plan.ts';
-import { agentCommand, bastionCommand, networkOperatorCommand, sshTrackerCommand } from './commands/process.ts';
+import {
+  agentCommand,
+  bastionCommand,
+  labsOperatorCommand,
+  networkOperatorCommand,
+  sshTrackerCommand,
+} from './commands/process.ts';
 import { showCommand } from './commands/show.ts';
 import { completeWords, completionScripts, type Shell, shells } from './completion.ts';
 import { ExitCode, exitCodeHelp } from './exit-codes.ts';
@@ -30,6 +36,7 @@ export function program(): Command {
     .addCommand(planCommand())
     .addCommand(clusterCommand())
     .addCommand(networkOperatorCommand())
+    .addCommand(labsOperatorCommand())
     .addCommand(agentCommand())
     .addCommand(bastionCommand())
     .addCommand(sshTrackerCommand())

@@ -8,6 +8,13 @@ export function networkOperatorCommand(): Command {
   return processCommand('network-operator', does).addCommand(processCommand('network-operator withdraw', takesBack));
 }
 
+export function labsOperatorCommand(): Command {
+  return processCommand(
+    'labs-operator',
+    'run the operator of the labs: workspaces, tenants and what they have; one leads',
+  );
+}
+
 export function agentCommand(): Command {
   return processCommand('agent', 'run the agent of one node: makes its pods as declared; needs root');
 }

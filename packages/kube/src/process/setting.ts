@@ -53,6 +53,7 @@ export const flag = (): Setting<boolean> =>
 const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 
 export function parseDuration(value: string): number {
+  if (value === '0') return 0;
   if (!/^(\d+(\.\d+)?(ms|s|m|h))+$/.test(value)) {
     throw new Error(`"${value}" is not a duration such as 250ms, 10s, 5m or 1h30m`);
   }

@@ -49,6 +49,8 @@ describe('settings', () => {
     expect(agent.read({ args: [], env, file }).port).toBe(3);
     expect(agent.read({ args: [], env: { ...env, PODLOOM_PORT: '' } }).port).toBe(8080);
     expect(agent.read({ args: ['--dry-run'], env }).dryRun).toBe(true);
+    expect(agent.read({ args: ['--dry-run=true'], env }).dryRun).toBe(true);
+    expect(agent.read({ args: ['--dry-run=false'], env: { ...env, PODLOOM_DRY_RUN: 'true' } }).dryRun).toBe(false);
     expect(agent.read({ args: ['--no-dry-run'], env: { ...env, PODLOOM_DRY_RUN: 'true' } }).dryRun).toBe(false);
   });
 
@@ -56,6 +58,7 @@ describe('settings', () => {
     [['--port', '65536'], '--port: "65536" is not a whole number from 0 to 65535'],
     [['--drift-policy', 'ignore'], '--drift-policy: "ignore" is none of repair, report'],
     [['--resync', '10'], '--resync: "10" is not a duration such as 250ms, 10s, 5m or 1h30m'],
+    [['--dry-run=maybe'], "Option '--dry-run' does not take an argument"],
     [['--no-such-flag'], "Unknown option '--no-such-flag'"],
     [['stray'], 'stray'],
   ])('refuses %j and says why', (args, why) => {

@@ -95,8 +95,14 @@ function readFlags(args: readonly string[], declarations: Declarations, problems
       { type: spec.form === 'flag' ? ('boolean' as const) : ('string' as const) },
     ]),
   );
+  /** As other programs of Kubernetes have it: `--flag=true` is `--flag`, and `--flag=false` is `--no-flag`. */
+  const withoutValue = (arg: string): string => {
+    const [, name = '', value] = /^--([a-z][a-z0-9-]*)=(true|false)$/.exec(arg) ?? [];
+    if (options[name]?.type !== 'boolean') return arg;
+    return value === 'true' ? `--${name}` : `--no-${name}`;
+  };
   try {
-    return parseArgs({ args: [...args], options, allowNegative: true }).values;
+    return parseArgs({ args: args.map(withoutValue), options, allowNegative: true }).values;
   } catch (error) {
     problems.push(error instanceof Error ? error.message : String(error));
     return {};

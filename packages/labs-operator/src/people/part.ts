@@ -1,0 +1,113 @@
+/** People as a part of the operator: copies of all that is read, and the controllers of Workspaces and Tenants upon them. */
+import { type KubeObject, type Tenant, type Workspace, tenantKind, workspaceKind } from '@podloom/api';
+import {
+  type Controller,
+  type Dependency,
+  type Log,
+  type Part,
+  controller,
+  dependsOn,
+  isSameJson,
+  knocks,
+  objectKey,
+  ownedObjects,
+  owns,
+  telling,
+} from '@podloom/kube';
+import { labels } from '@podloom/labs';
+import type { Identity } from '../identity/identity.ts';
+import { fieldManager } from '../settings.ts';
+import { startCaches } from './caches.ts';
+import type { PeopleContext } from './context.ts';
+import { keepKnownNames } from './known-names.ts';
+import type { PeopleOptions } from './options.ts';
+import { tenantReconciler } from './tenant.ts';
+import { workspaceReconciler } from './workspace.ts';
+
+export const people = (options: PeopleOptions, identity: Identity | undefined): Part => ({
+  name: 'people',
+  async start({ client, log, metrics, events, clock, signal, readiness }) {
+    const over = new AbortController();
+    const term = AbortSignal.any([signal, over.signal]);
+    const caches = startCaches({ client, log, signal: term }, options.drive.namespace);
+    readiness(() => caches.isSynced() || 'The caches are not filled yet');
+    try {
+      await caches.waitForSync();
+      const owned = ownedObjects({ client, fieldManager, caches: caches.owns, clock });
+      const context = { client, caches, owned, events, metrics, clock, options, identity };
+      const controllers = [
+        ...(options.serves.workspaces ? [workspaceController(context, log)] : []),
+        ...(options.serves.tenants ? [tenantController(context, log, identity, term)] : []),
+      ];
+      await Promise.all([...controllers.map((one) => one.run(term)), keepKnownNames(context, log, term)]);
+    } finally {
+      over.abort();
+      await caches.ended();
+    }
+  },
+});
+
+function workspaceController(context: PeopleContext, log: Log): Controller {
+  const { client, caches, metrics, clock, options } = context;
+  return controller<Workspace>({
+    name: 'workspace',
+    resource: telling(caches.workspaces, hasNews),
+    reconcile: workspaceReconciler(context),
+    concurrency: options.concurrency,
+    watches: [
+      ...caches.owns.map((cache) => owns(cache, workspaceKind.resource)),
+      // The roster, candidates, and who is still enrolled in a Workspace that goes.
+      dependsOn(telling(caches.tenants, hasNews), ({ spec }) => spec.workspaces?.map(({ name }) => ({ name })) ?? []),
+    ],
+    client,
+    log,
+    metrics,
+    clock,
+  });
+}
+
+function tenantController(
+  context: PeopleContext,
+  log: Log,
+  identity: Identity | undefined,
+  signal: AbortSignal,
+): Controller {
+  const { client, caches, metrics, clock, options } = context;
+  return controller<Tenant>({
+    name: 'tenant',
+    resource: telling(caches.tenants, hasNews),
+    reconcile: tenantReconciler(context),
+    concurrency: options.concurrency,
+    watches: [
+      ...caches.owns.map((cache) => owns(cache, tenantKind.resource)),
+      dependsOn(telling(caches.workspaces, hasNews), ({ metadata: { name = '' } }) =>
+        caches.tenants.by('workspace', name).map((tenant) => ({ name: tenant.metadata.name ?? '' })),
+      ),
+      dependsOn(caches.claims, ({ metadata }) => {
+        const tenant = metadata.namespace === options.drive.namespace && metadata.labels?.[labels.name];
+        return tenant ? [{ name: tenant }] : [];
+      }),
+      ...accountChanges(identity, signal),
+    ],
+    client,
+    log,
+    metrics,
+    clock,
+  });
+}
+
+function accountChanges(identity: Identity | undefined, signal: AbortSignal): Dependency[] {
+  if (!identity) return [];
+  const changed = knocks(tenantKind.resource);
+  const stop = identity.onChange((tenant) => changed.knock(objectKey(tenant)));
+  signal.addEventListener('abort', stop, { once: true });
+  return [dependsOn(changed.source, ({ metadata: { name = '' } }) => [{ name }])];
+}
+
+/** Not for our own statuses. */
+const hasNews = (old: KubeObject | undefined, now: KubeObject): boolean =>
+  !old ||
+  old.metadata.generation !== now.metadata.generation ||
+  old.metadata.deletionTimestamp !== now.metadata.deletionTimestamp ||
+  !isSameJson(old.metadata.labels, now.metadata.labels) ||
+  !isSameJson(old.metadata.finalizers, now.metadata.finalizers);
