@@ -30,12 +30,12 @@ describe('a pool that nobody needs any more', () => {
     await eventually(async () => expect(await w.addressesOf('b')).toEqual(['10.61.0.3/24']));
     await eventually(async () => expect(await w.used()).toBe(1));
     await remove();
-    clock.jump(60_000);
+    clock.jump(59_000);
     // An object of another network makes it look at all pools, and its own status comes after that.
     await w.config('other', [{ name: 'o0', master: 'obr', cidr: '10.62.0.0/24' }]);
     await eventually(async () => expect((await w.getConfig('other'))?.status?.phase).toBe('unset'));
     expect(await w.pools()).toHaveLength(1);
-    clock.jump(60_000);
+    clock.jump(1_000);
     await eventually(async () => expect(await w.pools()).toEqual([]));
   });
 });
@@ -244,6 +244,26 @@ describe('addresses', () => {
     await w.operator();
     await eventually(async () => expect(await w.addressesOf('new')).toEqual(['10.64.0.6/24']));
     expect(await Promise.all(names.map((name) => w.addressesOf(name)))).toEqual(before);
+    await eventually(async () => expect((await w.pools())[0]?.status?.used).toBe(5));
+  });
+
+  it('stay with their pods when the pools are deleted while an operator runs, and no new pod gets one of them', async () => {
+    const w = await world();
+    await w.operator();
+    await w.agent();
+    await w.config('c', [{ name: 'pc0', master: 'br', cidr: '10.64.0.0/24' }]);
+    const names = ['a', 'b', 'c', 'd'];
+    for (const name of names) await w.pod(name, { podconfig: 'c' });
+    await eventually(async () => expect(await w.used()).toBe(4));
+    await eventually(async () => expect((await w.networks()).length).toBe(4));
+    const before = await Promise.all(names.map((name) => w.addressesOf(name)));
+    await w.client.deleteCollection(ipPoolKind.resource, { namespace: w.namespace });
+    await w.pod('new', { podconfig: 'c' });
+    await eventually(async () => expect(await w.addressesOf('new')).toEqual(['10.64.0.6/24']));
+    expect(await Promise.all(names.map((name) => w.addressesOf(name)))).toEqual(before);
+    await eventually(async () => expect((await w.pools())[0]?.status?.used).toBe(5));
+    // Also where nobody asks for anything: the pool is there again.
+    await w.client.deleteCollection(ipPoolKind.resource, { namespace: w.namespace });
     await eventually(async () => expect((await w.pools())[0]?.status?.used).toBe(5));
   });
 });

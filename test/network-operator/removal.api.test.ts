@@ -22,35 +22,6 @@ describe('a PodConfig that is deleted', () => {
     await eventually(async () => expect([await w.networks(), await w.used()]).toEqual([[], 0]));
   });
 
-  it('takes addresses with it also before their pool has recorded them', async () => {
-    const w = await world();
-    const { promise: isGone, resolve: letWrite } = Promise.withResolvers<void>();
-    let writes = 0;
-    const isRecord = (verb: string, plural: string): boolean =>
-      verb === 'update' && plural === 'ippools' && (writes += 1) > 1;
-    await w.operator({
-      wrap: (client) => seeingWrites(client, (verb, plural) => (isRecord(verb, plural) ? isGone : undefined)),
-    });
-    await w.agent();
-    await w.config('c', one);
-    await w.pod('a', { podconfig: 'c' });
-    await eventually(async () => expect(await w.used()).toBe(1));
-    await w.pod('b', { podconfig: 'c' });
-    await eventually(async () => expect((await w.getConfig('c'))?.status?.podConfigurations).toHaveLength(2));
-    await w.removeConfig('c');
-    await eventually(async () => expect([await w.networks(), await w.getConfig('c')]).toEqual([[], undefined]));
-    letWrite();
-    const states = async () =>
-      (await w.pools())[0]?.status?.allocations?.map(({ podName, releasedAt }) => [podName, releasedAt !== undefined]);
-    await eventually(async () =>
-      expect(await states()).toEqual([
-        ['a', true],
-        ['b', true],
-      ]),
-    );
-    expect(await w.used()).toBe(0);
-  });
-
   it('waits for an agent that is down, says so, and goes when it is back', async () => {
     const w = await world();
     await w.operator();

@@ -57,19 +57,6 @@ const status = z
       .meta({ 'x-kubernetes-list-type': 'atomic' })
       .describe('Addresses that are taken, or were lately.')
       .optional(),
-    stock: z
-      .object({
-        holder: text(64, 'The term of leadership that may hand these out.'),
-        addresses: z
-          .array(text(39, 'An address, in canonical form.'))
-          .max(64)
-          .meta({ 'x-kubernetes-list-type': 'atomic' })
-          .describe('The addresses. Nobody has them yet, as far as this pool knows.'),
-      })
-      .describe(
-        'Addresses that the operator which leads may hand out before it has recorded here who has them. When another operator leads, they cool down first.',
-      )
-      .optional(),
     used: z.int().min(0).describe('Addresses in use.').optional(),
     free: z.int().min(0).describe('Addresses that can be handed out.').optional(),
   })

@@ -1,7 +1,7 @@
 /**
  * Addresses through any number of terms of leadership, in stories that fast-check tells: every call to the server is done, refused, or done without an
- * answer when the story says so, each term hears of everything in its own time and may end while any of its calls is on its way, and pods and PodNetworks come
- * and go. The allocator, rebuilding and giving back are the real ones; what they are asked is what the reconciler of a pod asks them.
+ * answer when the story says so, each term hears of everything in its own time and may end while any of its calls is on its way, and pods, PodNetworks and pools
+ * come and go. The allocator and giving back are the real ones; what they are asked is what the reconciler of a pod asks them.
  */
 import { type IPPool, type KubeObject, type PodNetwork, Conflict, Unavailable, podNetworkKind } from '@podloom/api';
 import {
@@ -20,10 +20,10 @@ import { type NetworkRange, type PoolRequest, coolDownMs } from '@podloom/networ
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Allocator, allocator } from './allocator.ts';
-import { type Caches, rangeKey } from './caches.ts';
+import { rangeKey } from './caches.ts';
+import { claimsOf, networksOf } from './claims.ts';
 import type { NetworkContext } from './context.ts';
 import { type Fresh, fresh } from './fresh.ts';
-import { rebuildPools } from './rebuild.ts';
 import { livingUid, releaseForGone, releaseUnneeded } from './release.ts';
 
 const range: NetworkRange = { network: 'br', cidr: '10.0.0.0/25' };
@@ -39,6 +39,7 @@ type Action =
   | { readonly do: 'tell'; readonly term: number; readonly what: Plural; readonly count: number }
   | { readonly do: 'look'; readonly term: number; readonly pod: string }
   | { readonly do: 'podComes' | 'podGoes' | 'networkIsLost'; readonly pod: string }
+  | { readonly do: 'poolsAreLost' }
   | { readonly do: 'time'; readonly ms: number };
 
 const anyPod = fc.constantFrom(...names);
@@ -69,6 +70,7 @@ const story: fc.Arbitrary<Action[]> = fc.array(
       weight: 2,
       arbitrary: fc.record({ do: fc.constantFrom('podGoes' as const, 'networkIsLost' as const), pod: anyPod }),
     },
+    { weight: 2, arbitrary: fc.constant({ do: 'poolsAreLost' as const }) },
     {
       weight: 3,
       arbitrary: fc.record({ do: fc.constant('time' as const), ms: fc.constantFrom(1, 500, 2_000, 61_000, 130_000) }),
@@ -167,23 +169,24 @@ class Copy {
     this.heard = Math.min(this.history.length, this.heard + count);
   }
 
-  as<T extends KubeObject>(): Cache<T, 'namespace' | 'range'> {
+  as<T extends KubeObject>(): Cache<T, 'namespace' | 'range' | 'network'> {
     const { objects, listeners } = this;
     return {
       list: () => [...objects.values()],
       getByKey: (key: ObjectKey) => objects.get(key),
-      by: (_: string, key: string) =>
-        [...objects.values()].filter((one) => {
-          const { spec } = one as IPPool;
-          return [rangeKey('ns', spec.network, spec.cidr), 'ns'].includes(key);
-        }),
+      by: (_: string, key: string) => [...objects.values()].filter((one) => keysOf(one).includes(key)),
       subscribe(listener: (change: Change<KubeObject>) => void) {
         listeners.add(listener);
         return () => listeners.delete(listener);
       },
-    } as unknown as Cache<T, 'namespace' | 'range'>;
+    } as unknown as Cache<T, 'namespace' | 'range' | 'network'>;
   }
 }
+
+const isPool = (one: KubeObject): one is IPPool => (one as IPPool).spec.range !== undefined;
+
+const keysOf = (one: KubeObject): string[] =>
+  isPool(one) ? [rangeKey('ns', one.spec.network, one.spec.cidr), 'ns'] : networksOf(one as PodNetwork);
 
 interface Term {
   readonly copies: Record<Plural, Copy>;
@@ -205,10 +208,12 @@ class Story {
   readonly clock = manualClock();
   readonly terms: Term[] = [];
   calls: Call[] = [];
+  /** The term in which the pools were lost last. */
+  bereft: Term | undefined;
   /** At the end of a story the server answers at once. */
   isPrompt = false;
   made = 0;
-  seen = { written: 0, unanswered: 0, terms: 0 };
+  seen = { written: 0, unanswered: 0, terms: 0, lost: 0 };
 
   private client(signal: AbortSignal): Client {
     const call = (run: () => unknown): Promise<unknown> => {
@@ -240,13 +245,19 @@ class Story {
       pods: new Copy(server.history.pods, behind),
     };
     const pools = copies.ippools.as<IPPool>();
-    const addresses = allocator({ client, pools, clock, log: silentLog, signal: stop.signal, lost: () => undefined });
+    const networks = fresh(copies.podnetworks.as<PodNetwork>());
+    const addresses = allocator({
+      client,
+      pools,
+      claims: claimsOf(copies.podnetworks.as<PodNetwork>(), networks),
+      clock,
+      log: silentLog,
+      signal: stop.signal,
+      lost: () => undefined,
+    });
     // What the agent says of a node that is gone is waited for by nobody.
     const nodes = { get: () => undefined };
     const context = { client, allocator: addresses, caches: { nodes } } as unknown as NetworkContext;
-    const networks = fresh(copies.podnetworks.as<PodNetwork>());
-    const caches = { pools, podNetworks: copies.podnetworks.as<PodNetwork>() } as unknown as Caches;
-    rebuildPools({ caches, allocator: addresses, log: silentLog });
     const term = { copies, stop, addresses, networks, context, busy: new Set<string>() };
     this.terms.push(term);
     this.seen.terms += 1;
@@ -259,6 +270,7 @@ class Story {
     term.addresses.end();
     term.networks.end();
     this.terms.splice(this.terms.indexOf(term), 1);
+    if (term === this.bereft) this.calls = this.calls.filter((call) => call.term !== term.stop.signal);
   }
 
   private termAt(number: number): Term | undefined {
@@ -269,8 +281,9 @@ class Story {
     switch (action.do) {
       case 'begin':
         // Who leads learns soon that another does; until then there are two.
-        if (this.terms.length > 1) this.end(this.terms[0]);
-        this.begin(action.behind);
+        if (this.terms.length > 1 || this.terms.includes(this.bereft!)) this.end(this.terms[0]);
+        // A leader begins with lists from the server. To be behind them is harmless only while pools stay, because no stale copy can write those.
+        this.begin(this.bereft ? 0 : action.behind);
         break;
       case 'end':
         this.end(this.termAt(action.term));
@@ -294,12 +307,24 @@ class Story {
       case 'networkIsLost':
         this.server.remove('podnetworks', objectKey(action.pod, 'ns'));
         break;
+      case 'poolsAreLost':
+        // Only while one leads, and until the next does all that it has sent has come: nobody else can know what it was about to give out of a pool that is gone.
+        if (this.terms.length !== 1 || this.calls.some(({ term }) => term.aborted)) break;
+        this.bereft = this.terms[0];
+        // By then it has heard of what was there when it began.
+        this.bereft?.copies.podnetworks.tell(Infinity);
+        for (const key of this.server.stored.ippools.keys()) this.server.remove('ippools', key);
+        this.seen.lost += 1;
+        break;
       case 'time':
         // By then a former leader has stopped, and what it had sent has come, or will not.
         if (action.ms >= 2_000) {
           for (const term of this.terms.slice(0, -1)) this.end(term);
           this.calls = this.calls.filter(({ term }) => !term.aborted);
         }
+        // No request takes as long as an address cools down.
+        for (const call of action.ms >= coolDownMs && this.bereft ? [...this.calls] : []) this.deliver('drop', call);
+        await settle();
         await this.clock.advance(action.ms);
         break;
       case 'answer':
@@ -452,7 +477,7 @@ const specWith = (podUid: string, address: string): PodNetwork['spec'] => ({
 
 describe('terms of leadership that end anywhere, over lines that fail in any way', () => {
   it('never give two living pods one address, and leave pools that have exactly what the living have', async () => {
-    const seen = { written: 0, unanswered: 0, terms: 0 };
+    const seen = { written: 0, unanswered: 0, terms: 0, lost: 0 };
     await fc.assert(
       fc.asyncProperty(story, async (actions) => {
         const told = new Story();
@@ -460,7 +485,7 @@ describe('terms of leadership that end anywhere, over lines that fail in any way
           await told.act(action);
           expect(told.shared()).toEqual([]);
         }
-        for (const what of ['written', 'unanswered', 'terms'] as const) seen[what] += told.seen[what];
+        for (const what of ['written', 'unanswered', 'terms', 'lost'] as const) seen[what] += told.seen[what];
         expect(await told.finish()).toEqual([]);
         expect(told.living()).toHaveLength(told.server.stored.pods.size);
         expect(told.recorded().toSorted()).toEqual(told.living().toSorted());
@@ -471,5 +496,6 @@ describe('terms of leadership that end anywhere, over lines that fail in any way
     expect(seen.written).toBeGreaterThan(1000);
     expect(seen.unanswered).toBeGreaterThan(200);
     expect(seen.terms).toBeGreaterThan(1000);
+    expect(seen.lost).toBeGreaterThan(200);
   });
 });

@@ -1,5 +1,5 @@
 /** The moments between a write and the watch that tells of it, which no real server can be made to stretch: here the watch tells when the test says so. */
-import { type IPPool, type PodNetwork, InvalidInput, Unavailable, ipPoolKind, podNetworkKind } from '@podloom/api';
+import { type IPPool, Unavailable, formatIp, ipPoolKind, parseCidr } from '@podloom/api';
 import {
   type Cache,
   type Change,
@@ -13,8 +13,8 @@ import {
 import type { NetworkRange, PoolRequest } from '@podloom/network';
 import { describe, expect, it } from 'vitest';
 import { allocator } from './allocator.ts';
-import { type Caches, rangeKey } from './caches.ts';
-import { rebuildPools } from './rebuild.ts';
+import { rangeKey } from './caches.ts';
+import type { Claim } from './claims.ts';
 
 const range: NetworkRange = { network: 'br', cidr: '10.0.0.0/24' };
 const ask = (pod: string, address?: string): PoolRequest => ({
@@ -25,6 +25,7 @@ const ask = (pod: string, address?: string): PoolRequest => ({
 });
 
 const stale = new Unavailable('API_STALE', 'The object has changed');
+const notFound = new Unavailable('API_NOT_FOUND', 'There is no such object');
 
 /** Whoever passes waits until it is open. */
 function gate() {
@@ -43,17 +44,15 @@ function world() {
   let version = 0;
   const listeners = new Set<(change: Change<IPPool>) => void>();
   let reading: (() => Promise<void>) | undefined;
+  /** What PodNetworks have. */
+  let claimed: readonly Claim[] = [];
   /** What happens to the answer of the next write. */
   let answering: (() => Promise<void>) | undefined;
-  let refusing = false;
-  /** Pools that the server does not want, by name, and what it says then. */
-  const shut = new Map<string, Error>();
   async function store(pool: IPPool): Promise<IPPool> {
     const { name = '' } = pool.metadata;
-    const refusal = shut.get(name);
-    if (refusal) throw refusal;
     version += 1;
-    const written = { ...pool, metadata: { ...pool.metadata, uid: name, resourceVersion: String(version) } };
+    const uid = stored.get(name)?.metadata.uid ?? `uid-${version}`;
+    const written = { ...pool, metadata: { ...pool.metadata, uid, resourceVersion: String(version) } };
     stored.set(name, written);
     const answer = answering;
     answering = undefined;
@@ -64,14 +63,14 @@ function world() {
     create: (_: unknown, pool: IPPool) => store({ ...pool, apiVersion: ipPoolKind.apiVersion }),
     async get(_: unknown, name: string) {
       await reading?.();
-      return stored.get(name);
+      const found = stored.get(name);
+      if (!found) throw notFound;
+      return found;
     },
     update: (_: unknown, pool: IPPool, { subresource }: { subresource?: string } = {}) => {
-      const isRefused = refusing;
-      refusing = false;
-      if (isRefused) return Promise.reject(new Unavailable('TEST', 'The server is busy'));
       const before = stored.get(pool.metadata.name ?? '');
-      if (!before || pool.metadata.resourceVersion !== before.metadata.resourceVersion) return Promise.reject(stale);
+      if (!before) return Promise.reject(notFound);
+      if (pool.metadata.resourceVersion !== before.metadata.resourceVersion) return Promise.reject(stale);
       const { spec, status, ...rest } =
         subresource === 'status' ? { ...pool, spec: before.spec } : { ...pool, status: before.status };
       return store({ ...rest, spec, ...(status && { status }) });
@@ -86,19 +85,35 @@ function world() {
       return () => listeners.delete(listener);
     },
   } as unknown as Cache<IPPool, 'namespace' | 'range'>;
-  /** Another term of leadership on the same server. */
   const clock = manualClock(Date.now());
   const lost: ObjectKey[] = [];
   const signal = new AbortController().signal;
-  const another = () => allocator({ client, pools, clock, log: silentLog, signal, lost: (pod) => lost.push(pod) });
+  /** Another term of leadership on the same server. */
+  const another = () =>
+    allocator({
+      client,
+      pools,
+      claims: (_, network) => claimed.filter((claim) => claim.network === network),
+      clock,
+      log: silentLog,
+      signal,
+      lost: (pod) => lost.push(pod),
+    });
   const addresses = another();
   return {
     addresses,
     another,
     clock,
     lost,
-    pools,
-    shut,
+    /** PodNetworks have these addresses: by pod, with prefix length. */
+    claim: (had: Record<string, string>, network = 'br') => {
+      claimed = Object.entries(had).map(([pod, text]) => {
+        const [address = '', length] = text.split('/');
+        const { family, first } = parseCidr(text);
+        const cidr = `${formatIp({ family, value: first })}/${length}`;
+        return { network, cidr, request: { ...ask(pod), address, hasIt: true } };
+      });
+    },
     give: async (request: PoolRequest, of = range): Promise<string> => {
       const result = await addresses.allocate('ns', of, request);
       return 'address' in result ? result.address : result.failed;
@@ -107,6 +122,11 @@ function world() {
       for (const pod of podNames) await addresses.release(objectKey(pod, 'ns'), () => true);
     },
     tell: () => {
+      const gone = [...heard].filter(([, { metadata }]) => !stored.has(metadata.name ?? ''));
+      for (const [key, old] of gone) {
+        heard.delete(key);
+        for (const listener of listeners) listener({ key, old, now: undefined });
+      }
       for (const now of stored.values()) {
         const key = keyOf(now);
         const change = { key, old: heard.get(key), now } as Change<IPPool>;
@@ -114,16 +134,15 @@ function world() {
         for (const listener of listeners) listener(change);
       }
     },
+    /** Someone deletes all pools. */
+    deletePools: () => stored.clear(),
     /** The next write is done, and its answer lost. */
     loseAnswer: () => {
       answering = () => Promise.reject(new Unavailable('TEST', 'The connection broke before the answer came'));
     },
-    /** The next write is not done. */
-    refuse: () => {
-      refusing = true;
-    },
     /** Someone else writes a pool: whose copy is older is told so. */
     touch: (name: string) => store(stored.get(name)!),
+    turn: (name: string, change: (pool: IPPool) => IPPool) => store(change(stored.get(name)!)),
     /** The next write is done, and its answer comes later. */
     holdAnswer: () => {
       const held = gate();
@@ -151,178 +170,137 @@ function world() {
 }
 
 describe('an allocator', () => {
-  it('hands out of its stock without a write, the same to who asks again, and records it a moment later', async () => {
-    const { addresses, clock, give, tell, recorded } = world();
-    expect(await give(ask('a'))).toBe('10.0.0.2/24');
-    tell();
-    expect(await give(ask('b'))).toBe('10.0.0.3/24');
-    expect(await give(ask('b'))).toBe('10.0.0.3/24');
-    expect(await give(ask('c'))).toBe('10.0.0.4/24');
-    expect(recorded()).toEqual(['a 10.0.0.2']);
-    expect(addresses.has('ns', range, ask('b', '10.0.0.3'))).toBe(true);
-    expect(addresses.has('ns', range, ask('c', '10.0.0.3'))).toBe(false);
-    await clock.advance(500);
-    expect(recorded()).toEqual(['a 10.0.0.2', 'b 10.0.0.3', 'c 10.0.0.4']);
-    expect(addresses.has('ns', range, ask('b', '10.0.0.3'))).toBe(true);
-    expect(clock.pending).toBe(0);
-  });
-
-  it('records what it promised with the next write of the pool, and what could not be written again after a while', async () => {
-    const { clock, give, tell, refuse, recorded } = world();
+  it('writes the pool before anyone has the address, and one write for all who wait meanwhile', async () => {
+    const { give, holdAnswer, recorded, version } = world();
     await give(ask('a'));
-    tell();
-    await give(ask('b'));
-    await give(ask('named', '10.0.0.9'));
-    expect(recorded()).toEqual(['a 10.0.0.2', 'b 10.0.0.3', 'named 10.0.0.9']);
-    expect(clock.pending).toBe(0);
-    tell();
-    await give(ask('c'));
-    refuse();
-    await clock.advance(500);
-    expect(recorded()).toHaveLength(3);
-    await clock.advance(500);
-    expect(recorded()).toContain('c 10.0.0.4');
-    expect(clock.pending).toBe(0);
-  });
-
-  it('takes back what it has only promised, with the write that records it', async () => {
-    const { addresses, clock, give, giveBack, tell, recorded, version } = world();
-    await give(ask('a'));
-    tell();
-    await give(ask('b'));
+    const { reached, open } = holdAnswer();
     const before = version();
-    expect(addresses.heldBy(objectKey('b', 'ns'))).toMatchObject([
-      { entry: { address: '10.0.0.3' }, range: { network: 'br', cidr: '10.0.0.0/24' } },
-    ]);
-    await giveBack('b');
-    expect(recorded()).toEqual(['a 10.0.0.2', 'b 10.0.0.3 given back']);
-    expect(version()).toBe(before + 1);
-    expect(addresses.heldBy(objectKey('b', 'ns'))).toEqual([]);
+    const first = give(ask('b'));
+    await reached.promise;
+    const others = ['c', 'd', 'e'].map((pod) => give(ask(pod)));
+    open.resolve();
+    expect(await first).toBe('10.0.0.3/24');
+    expect(await Promise.all(others)).toEqual(['10.0.0.4/24', '10.0.0.5/24', '10.0.0.6/24']);
+    expect(recorded()).toEqual(['a 10.0.0.2', 'b 10.0.0.3', 'c 10.0.0.4', 'd 10.0.0.5', 'e 10.0.0.6']);
+    expect(version() - before).toBe(2);
+  });
+
+  it('gives the same address to who asks again, without a write', async () => {
+    const { addresses, clock, give, version } = world();
+    expect(await give(ask('a'))).toBe('10.0.0.2/24');
+    const before = version();
+    expect(await give(ask('a'))).toBe('10.0.0.2/24');
+    expect(addresses.has('ns', range, ask('a', '10.0.0.2'))).toBe(true);
+    expect(addresses.has('ns', range, ask('b', '10.0.0.2'))).toBe(false);
+    expect(version()).toBe(before);
     expect(clock.pending).toBe(0);
   });
 
   it('takes back what it gave of a pool of which the watch has not told yet', async () => {
-    const { give, giveBack, recorded } = world();
+    const { addresses, give, giveBack, recorded } = world();
     await give(ask('a'));
+    expect(addresses.heldBy(objectKey('a', 'ns'))).toMatchObject([
+      { entry: { address: '10.0.0.2' }, range: { network: 'br', cidr: '10.0.0.0/24' } },
+    ]);
     await giveBack('a');
     expect(recorded()).toEqual(['a 10.0.0.2 given back']);
+    expect(addresses.heldBy(objectKey('a', 'ns'))).toEqual([]);
   });
 
-  it('takes back what it promised also while the write that records it is on its way', async () => {
-    const { clock, give, giveBack, tell, holdAnswer, recorded } = world();
+  it('gives nothing that another operator has given meanwhile', async () => {
+    const { another, give, tell } = world();
     await give(ask('a'));
     tell();
-    await give(ask('b'));
-    const { reached, open } = holdAnswer();
-    await clock.advance(500);
-    await reached.promise;
-    const given = giveBack('b');
-    open.resolve();
-    await given;
-    expect(recorded()).toEqual(['a 10.0.0.2', 'b 10.0.0.3 given back']);
+    expect(await another().allocate('ns', range, ask('b'))).toEqual({ address: '10.0.0.3/24' });
+    expect(await give(ask('c'))).toBe('10.0.0.4/24');
   });
 
-  it('leaves no timer behind when it ends', async () => {
-    const { addresses, clock, give, tell } = world();
-    await give(ask('a'));
-    tell();
-    await give(ask('b'));
-    expect(clock.pending).toBe(1);
-    addresses.end();
-    expect(clock.pending).toBe(0);
-  });
-
-  it('promises nothing that a write on its way gives to another', async () => {
-    const { give, tell, holdAnswer } = world();
-    await give(ask('a'));
-    tell();
-    const { reached, open } = holdAnswer();
-    const named = give(ask('named', '10.0.0.3'));
-    await reached.promise;
-    expect(await give(ask('b'))).toBe('10.0.0.4/24');
-    open.resolve();
-    expect(await named).toBe('10.0.0.3/24');
-  });
-
-  it('promises nothing that a write may have given whose answer never came', async () => {
+  it('gives nothing that a write may have given whose answer never came', async () => {
     const { give, tell, loseAnswer, recorded } = world();
     await give(ask('a'));
     tell();
     loseAnswer();
-    await expect(give(ask('named', '10.0.0.3'))).rejects.toThrow('before the answer came');
-    expect(recorded()).toEqual(['a 10.0.0.2', 'named 10.0.0.3']);
-    expect(await give(ask('b'))).toBe('10.0.0.4/24');
-    expect(await give(ask('named', '10.0.0.3'))).toBe('10.0.0.3/24');
-    expect(recorded()).toEqual(['a 10.0.0.2', 'named 10.0.0.3', 'b 10.0.0.4']);
+    await expect(give(ask('b'))).rejects.toThrow('before the answer came');
+    expect(recorded()).toEqual(['a 10.0.0.2', 'b 10.0.0.3']);
+    expect(await give(ask('c'))).toBe('10.0.0.4/24');
+    expect(await give(ask('b'))).toBe('10.0.0.3/24');
+    expect(recorded()).toEqual(['a 10.0.0.2', 'b 10.0.0.3', 'c 10.0.0.4']);
   });
+});
 
-  it('promises nothing of that either while the next write finds out what became of the last', async () => {
-    const { give, tell, loseAnswer, holdReads } = world();
-    await give(ask('a'));
-    tell();
-    loseAnswer();
-    await expect(give(ask('named', '10.0.0.3'))).rejects.toThrow('before the answer came');
-    const { reached, open } = holdReads();
-    const other = give(ask('other', '10.0.0.9'));
-    await reached.promise; // its write was refused, because the one before has come through
-    expect(await give(ask('b'))).toBe('10.0.0.4/24');
-    open.resolve();
-    expect(await other).toBe('10.0.0.9/24');
-    expect(await give(ask('named', '10.0.0.3'))).toBe('10.0.0.3/24');
-  });
-
-  it('promises nothing of that either after a look at who has its address already, for which nothing was written', async () => {
-    const { give, tell, loseAnswer } = world();
-    await give(ask('a'));
-    tell();
-    loseAnswer();
-    await expect(give(ask('named', '10.0.0.3'))).rejects.toThrow('before the answer came');
-    expect(await give(ask('a'))).toBe('10.0.0.2/24');
-    expect(await give(ask('b'))).toBe('10.0.0.4/24');
-    expect(await give(ask('named', '10.0.0.3'))).toBe('10.0.0.3/24');
-  });
-
-  it('promises who comes back what it had, unless another has it by then', async () => {
-    const { addresses, give, giveBack, tell, recorded, clock } = world();
+describe('a pool that someone deletes', () => {
+  it('is made again with what PodNetworks have, before it gives anything', async () => {
+    const { claim, deletePools, give, recorded, tell } = world();
     await give(ask('a'));
     await give(ask('b'));
     tell();
-    await giveBack('a', 'b');
+    claim({ a: '10.0.0.2/24', b: '10.0.0.3/24' });
+    deletePools();
     tell();
-    await give(ask('named', '10.0.0.9'));
-    tell();
-    const before = recorded();
-    expect(await give(ask('b'))).toBe('10.0.0.3/24');
-    expect(await give(ask('c'))).toBe('10.0.0.4/24');
-    expect(recorded()).toEqual(before);
-    await clock.advance(61_000);
-    expect(await give(ask('d', '10.0.0.2'))).toBe('10.0.0.2/24');
-    expect(await give(ask('a'))).toBe('10.0.0.5/24');
-    expect(addresses.has('ns', range, ask('b', '10.0.0.3'))).toBe(true);
+    expect(await give(ask('new'))).toBe('10.0.0.4/24');
+    expect(recorded()).toEqual(['a 10.0.0.2', 'b 10.0.0.3', 'new 10.0.0.4']);
   });
 
-  it('refuses by name what is promised', async () => {
-    const { give, tell } = world();
+  it('is made again so also by who has not heard of it yet', async () => {
+    const { claim, deletePools, give, recorded, tell } = world();
     await give(ask('a'));
     tell();
-    expect(await give(ask('b'))).toBe('10.0.0.3/24');
-    expect(await give(ask('named', '10.0.0.3'))).toBe('AddressTaken');
+    claim({ a: '10.0.0.2/24' });
+    deletePools();
+    expect(await give(ask('new'))).toBe('10.0.0.3/24');
+    expect(recorded()).toEqual(['a 10.0.0.2', 'new 10.0.0.3']);
   });
 
-  it('says so when another operator has taken over what was promised', async () => {
-    const { clock, give, tell, another, lost } = world();
+  it('gives to nobody else what was just handed out or given back, until that has cooled down', async () => {
+    const { clock, deletePools, give, giveBack, tell } = world();
     await give(ask('a'));
+    await give(ask('b'));
+    await giveBack('a');
     tell();
-    expect(await give(ask('b'))).toBe('10.0.0.3/24');
-    expect(await another().allocate('ns', range, ask('c'))).toEqual({ address: '10.0.0.35/24' });
-    await clock.advance(500);
-    expect(lost).toEqual(['ns/b']);
+    deletePools();
+    tell();
+    expect(await give(ask('new'))).toBe('10.0.0.4/24');
+    // The pod of which no PodNetwork told yet has it all the same.
+    expect(await give(ask('b', '10.0.0.3'))).toBe('10.0.0.3/24');
+    expect(await give(ask('thief', '10.0.0.2'))).toBe('AddressTaken');
+    await clock.advance(60_000);
+    expect(await give(ask('late'))).toBe('10.0.0.2/24');
+  });
+
+  it('lets every pod be looked at that it had an address for', async () => {
+    const { deletePools, give, giveBack, lost, tell } = world();
+    await give(ask('a'));
+    await give(ask('b'));
+    await giveBack('b');
+    tell();
+    expect(lost).toEqual([]);
+    deletePools();
+    tell();
+    expect(lost).toEqual(['ns/a']);
+  });
+});
+
+describe('a pool from which someone takes an entry', () => {
+  it('has it again with the next write, as the PodNetwork says', async () => {
+    const { claim, give, lost, recorded, tell, turn } = world();
+    await give(ask('a'));
+    await give(ask('b'));
+    tell();
+    claim({ a: '10.0.0.2/24', b: '10.0.0.3/24' });
+    await turn('br-10.0.0.0-24', ({ status, ...pool }) => ({
+      ...pool,
+      status: { ...status, allocations: status?.allocations?.filter(({ podName }) => podName !== 'a') },
+    }));
+    tell();
+    expect(lost).toEqual(['ns/a']);
+    expect(await give(ask('new'))).toBe('10.0.0.4/24');
+    expect(recorded()).toEqual(['a 10.0.0.2', 'b 10.0.0.3', 'new 10.0.0.4']);
   });
 });
 
 describe('a range that is declared otherwise', () => {
-  it('gives out of the stock nothing that is excluded since', async () => {
-    const { addresses, clock, give, tell, recorded } = world();
+  it('gives nothing that is excluded since', async () => {
+    const { addresses, give, tell, recorded } = world();
     await give(ask('a'));
     tell();
     const turned = { ...range, exclude: ['10.0.0.0/25'] };
@@ -332,17 +310,12 @@ describe('a range that is declared otherwise', () => {
     tell();
     expect(addresses.has('ns', turned, ask('a', '10.0.0.2'))).toBe(true);
     expect(await give(ask('b'), turned)).toBe('10.0.0.128/24');
-    // It was set aside with the same write as the spec was made known.
-    expect(recorded()).toEqual(['a 10.0.0.2']);
-    await clock.advance(500);
     expect(recorded()).toEqual(['a 10.0.0.2', 'b 10.0.0.128']);
   });
 
-  it('is what who asks now says, not who was promised something before', async () => {
-    const { give, tell, specOf } = world();
+  it('is what who asks last says', async () => {
+    const { give, specOf } = world();
     await give(ask('a'));
-    tell();
-    await give(ask('b'));
     expect(await give(ask('c'), { ...range, exclude: ['10.0.0.0/28'] })).toBe('10.0.0.16/24');
     expect(specOf('br-10.0.0.0-24')?.exclude).toEqual(['10.0.0.0/28']);
   });
@@ -362,7 +335,7 @@ describe('a range that is declared otherwise', () => {
     }
   });
 
-  it('takes from a pod what is the gateway now, recorded or promised', async () => {
+  it('takes from a pod what is the gateway now', async () => {
     const { addresses, give, tell, lost } = world();
     await give(ask('a'));
     tell();
@@ -382,15 +355,6 @@ describe('a range that is declared otherwise', () => {
     expect(lost).toEqual([]);
   });
 
-  it('lets who was promised the new gateway know', async () => {
-    const { give, tell, lost } = world();
-    await give(ask('a'));
-    tell();
-    expect(await give(ask('b'))).toBe('10.0.0.3/24');
-    await give(ask('c', '10.0.0.9'), { ...range, gateway: '10.0.0.3' });
-    expect(lost).toEqual(['ns/b']);
-  });
-
   it('leaves everyone the address of the narrower range, and gives none of them to others', async () => {
     const { addresses, give, giveBack, tell, recorded } = world();
     const narrow = { network: 'br', cidr: '10.0.0.0/27' };
@@ -399,13 +363,9 @@ describe('a range that is declared otherwise', () => {
     tell();
     await giveBack('gone');
     tell();
-    expect(await give(ask('promised'), narrow)).toBe('10.0.0.4/27');
-    // Who waited comes first.
-    expect(await give(ask('late'))).toBe('10.0.0.10/24');
+    expect(await give(ask('late'))).toBe('10.0.0.4/24');
     expect(await give(ask('a', '10.0.0.2'))).toBe('10.0.0.2/24');
-    const has = { ...ask('promised', '10.0.0.4'), hasIt: true };
-    expect(await give(has)).toBe('10.0.0.4/24');
-    expect(await give(ask('thief', '10.0.0.4'))).toBe('AddressTaken');
+    expect(await give(ask('thief', '10.0.0.2'))).toBe('AddressTaken');
     expect(await give(ask('thief', '10.0.0.3'))).toBe('AddressTaken');
     await addresses.release(objectKey('a', 'ns'), ({ range: { cidr } }) => cidr === narrow.cidr);
     expect(recorded()).toContain('a 10.0.0.2');
@@ -421,9 +381,10 @@ describe('a range that is declared otherwise', () => {
     const { reached, open } = holdAnswer();
     const named = give(ask('named', '10.0.0.100'), narrow);
     await reached.promise;
-    expect(await give(ask('thief', '10.0.0.100'))).toBe('AddressTaken');
+    const thief = give(ask('thief', '10.0.0.100'));
     open.resolve();
     expect(await named).toBe('10.0.0.100/25');
+    expect(await thief).toBe('AddressTaken');
   });
 });
 
@@ -470,88 +431,41 @@ describe('a range of which much is excluded', () => {
   });
 });
 
-/** PodNetworks of pods that have these addresses on bridge `br`. */
-const networks = (addresses: Record<string, string>): PodNetwork[] =>
-  Object.entries(addresses).map(([name, address]) => ({
-    apiVersion: podNetworkKind.apiVersion,
-    kind: 'PodNetwork',
-    metadata: { name, namespace: 'ns' },
-    spec: {
-      podUid: `uid-${name}`,
-      nodeName: 'n1',
-      interfaces: [
-        {
-          key: 'PodConfig/c/pc0',
-          namePrefix: 'pc0',
-          linkType: 'veth',
-          source: { apiVersion: 'v1', kind: 'PodConfig', name: 'c' },
-          addresses: [address],
-          bridge: { name: 'br', device: 'br', gateways: ['10.0.0.1/24'], home: 'node' },
-          routes: [],
-        },
-      ],
-    },
-  }));
-
-const rebuild = ({ addresses, pools }: ReturnType<typeof world>, had: Record<string, string>): void => {
-  const caches = { podNetworks: { list: () => networks(had) }, pools } as unknown as Caches;
-  rebuildPools({ caches, allocator: addresses, log: silentLog });
-};
-
-describe('rebuilding', () => {
-  it('records what PodNetworks have before anything else of the range is given', async () => {
-    const w = world();
-    rebuild(w, { a: '10.0.0.2/24', b: '10.0.0.3/24' });
-    expect(await w.give(ask('new'))).toBe('10.0.0.4/24');
-    expect(w.recorded()).toEqual(['a 10.0.0.2', 'b 10.0.0.3', 'new 10.0.0.4']);
+describe('what PodNetworks have', () => {
+  it('is recorded before anything else of the range is given', async () => {
+    const { claim, give, recorded } = world();
+    claim({ a: '10.0.0.2/24', b: '10.0.0.3/24' });
+    expect(await give(ask('new'))).toBe('10.0.0.4/24');
+    expect(recorded()).toEqual(['a 10.0.0.2', 'b 10.0.0.3', 'new 10.0.0.4']);
   });
 
-  it('counts what a pool has of a former leader or of a pod that gave it back as nobody of now', async () => {
-    const w = world();
-    await w.give(ask('a'));
-    w.tell();
-    // This one came from the stock of the first term, which the second took over before it heard of it.
-    expect(await w.another().allocate('ns', range, ask('c'))).toEqual({ address: '10.0.0.35/24' });
-    w.tell();
-    await w.clock.advance(130_000);
-    const third = w.another();
-    rebuild({ ...w, addresses: third }, { d: '10.0.0.3/24' });
-    expect(await third.allocate('ns', range, ask('new'))).toEqual({ address: '10.0.0.4/24' });
+  it('goes before who asks for the same address by name', async () => {
+    const { claim, give, recorded } = world();
+    claim({ a: '10.0.0.2/24' });
+    expect(await give(ask('named', '10.0.0.2'))).toBe('AddressTaken');
+    expect(recorded()).toEqual(['a 10.0.0.2']);
   });
 
-  it('leaves the range as its pools have it', async () => {
-    const w = world();
-    await w.give(ask('a'), { ...range, gateway: '10.0.0.9', exclude: ['10.0.0.0/29'] });
-    w.tell();
-    rebuild(w, { b: '10.0.0.20/24' });
-    await w.clock.advance(500);
-    expect(w.recorded()).toEqual(['a 10.0.0.8', 'b 10.0.0.20']);
-    expect(w.specOf('br-10.0.0.0-24')).toMatchObject({ gateway: '10.0.0.9', exclude: ['10.0.0.0/29'] });
+  it('is recorded also in pools that are not there', async () => {
+    const { claim, give, names } = world();
+    const large = { network: 'br', cidr: '10.0.0.0/16' };
+    claim({ a: '10.0.3.9/16' });
+    expect(await give(ask('new'), large)).toBe('10.0.0.2/16');
+    expect(names().toSorted()).toEqual(['br-10.0.0.0-16', 'br-10.0.3.0-16']);
   });
 
-  it('is tried until it succeeds, less and less often, while that range gives nothing and others do', async () => {
-    const w = world();
-    w.shut.set('br-10.0.0.0-24', new Unavailable('API_FORBIDDEN', 'The namespace is being terminated'));
-    rebuild(w, { a: '10.0.0.2/24', b: '10.1.0.2/24' });
-    await w.clock.advance(500);
-    expect(w.recorded('10.1.0.0/24')).toEqual(['b 10.1.0.2']);
-    expect(await w.give(ask('other'), { network: 'br', cidr: '10.1.0.0/24' })).toBe('10.1.0.3/24');
-    await expect(w.give(ask('new'))).rejects.toThrow('terminated');
-    await w.clock.advance(1_000);
-    w.shut.clear();
-    await w.clock.advance(1_999);
-    expect(w.recorded()).toEqual([]);
-    await w.clock.advance(1);
-    expect(w.recorded()).toEqual(['a 10.0.0.2']);
-    expect(await w.give(ask('new'))).toBe('10.0.0.3/24');
+  it('of the narrower range before is given to nobody else, though its pool is gone', async () => {
+    const { claim, give } = world();
+    claim({ a: '10.0.0.2/27' });
+    expect(await give(ask('b'))).toBe('10.0.0.3/24');
+    expect(await give({ ...ask('a', '10.0.0.2'), hasIt: true })).toBe('10.0.0.2/24');
   });
 
-  it('ends when the namespace is gone', async () => {
-    const w = world();
-    w.shut.set('br-10.0.0.0-24', new InvalidInput('API_NOT_FOUND', 'There is no such namespace'));
-    rebuild(w, { a: '10.0.0.2/24' });
-    expect(w.clock.pending).toBe(1);
-    await w.clock.advance(500);
-    expect(w.clock.pending).toBe(0);
+  it('is nothing that a pool has another owner for, and keeps nobody from being served', async () => {
+    const { claim, give, recorded } = world();
+    await give(ask('a'));
+    claim({ b: '10.0.0.2/24' });
+    expect(await give(ask('c'))).toBe('10.0.0.3/24');
+    expect(recorded()).toEqual(['a 10.0.0.2', 'c 10.0.0.3']);
   });
 });

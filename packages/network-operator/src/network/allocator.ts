@@ -1,70 +1,57 @@
 /**
- * Hands out addresses, many at a time. One write of a pool carries all requests that came while the one before was on its way, so that two
- * hundred pods cost a few writes and not two hundred. Two leaders may both be here: the API server takes one write of a resourceVersion,
- * and who comes second reads the pool again and finds what is taken.
+ * Hands out addresses, many at a time: the pool is written first, and only then may anyone use what it gives. One write of a pool carries all requests that
+ * came while the one before was on its way, so that two hundred pods cost a few writes and not two hundred. Two leaders may both be here: the API server
+ * takes one write of a resourceVersion, and who comes second reads the pool again and finds what is taken.
  *
- * Who comes alone need not wait for that write: an address of the stock that this term set aside is promised at once, and recorded a moment later.
+ * Each write also records what PodNetworks have of the range and no pool knows. So a pool that someone deleted is made again before it gives anything.
  */
-import { randomUUID } from 'node:crypto';
-import { type IPAllocation, type IPPool, Unavailable } from '@podloom/api';
-import {
-  type Cache,
-  type Client,
-  type Clock,
-  type Log,
-  type ObjectKey,
-  isNotFound,
-  objectKey,
-  parseObjectKey,
-} from '@podloom/kube';
+import { type IPAllocation, type IPPool, Bug, Unavailable } from '@podloom/api';
+import { type Cache, type Client, type Clock, type Log, type ObjectKey, parseObjectKey } from '@podloom/kube';
 import {
   type AllocationResult,
   type NetworkRange,
   type PoolDeclaration,
   type PoolRequest,
   allocate,
-  claimsOf,
-  coolDownMs,
-  givenBack,
   isOf,
   overlaps,
   poolFor,
   poolsOf,
   release,
   specOfRange,
-  stockOf,
 } from '@podloom/network';
 import { rangeKey } from './caches.ts';
-import { covers, entriesFor, entryOf, hasSameBounds, poolStore } from './pool-store.ts';
+import { type Claim, type Claims, networkKey } from './claims.ts';
+import { entriesFor, entryOf, poolStore } from './pool-store.ts';
 
 export interface Allocator {
-  /** An address that nobody else will get, or why there is none. Its pool has it by then, or a moment later. */
+  /** An address that nobody else will get and that its pool records, or why there is none. */
   allocate(namespace: string, range: NetworkRange, request: PoolRequest): Promise<AllocationResult>;
-  /** Whether this address, without prefix length, is this interface's: in a pool, or promised. Then there is nothing to ask for. */
+  /** Whether a pool records that this address, without prefix length, is this interface's. Then there is nothing to ask for. */
   has(namespace: string, range: NetworkRange, request: PoolRequest): boolean;
-  /** Everything that pods of this name have and have not given back: in a pool, or promised. */
+  /** Everything that pods of this name have in a pool and have not given back. */
   heldBy(pod: ObjectKey): Held[];
   /** Gives back what `leaves` says of that. */
   release(pod: ObjectKey, leaves: Leaves): Promise<void>;
-  /** A PodNetwork has this address, and no pool records it: that is written before anything else of its range is handed out, and tried until it is. */
-  restore(namespace: string, range: NetworkRange, request: PoolRequest & { readonly address: string }): void;
   end(): void;
 }
 
 /** An address, and the range that it is of. */
 export interface Held {
   readonly entry: IPAllocation;
-  readonly range: Pick<IPPool['spec'], 'network' | 'cidr'>;
+  readonly range: Range;
 }
 export type Leaves = (held: Held) => boolean;
+type Range = Pick<IPPool['spec'], 'network' | 'cidr'>;
 
 export interface AllocatorOptions {
   readonly client: Client;
   readonly pools: Cache<IPPool, 'namespace' | 'range'>;
+  readonly claims: Claims;
   readonly clock: Clock;
   readonly log: Log;
   readonly signal: AbortSignal;
-  /** What was promised to this pod is another's, as its pool says, and it needs another address: a leader before or after us was there first. */
+  /** No pool records any more that this pod has an address: it is to be looked at again. */
   readonly lost: (pod: ObjectKey) => void;
 }
 
@@ -72,23 +59,9 @@ interface Ask {
   readonly range: NetworkRange;
   readonly request: PoolRequest;
 }
-type Range = Held['range'];
 
-/** What goes on in one range. */
-interface Ledger extends Range {
-  readonly namespace: string;
-  /** Who waits for the next write; undefined while nothing is on its way. */
-  line?: Job[] | undefined;
-  /** By address: what was handed out of the stock and is not in its pool yet. Every write of the pool records all of it. */
-  readonly promised: Map<string, Ask>;
-  /** By address: what writes give that are on their way, or may have given if their answer never came: the stock as we know it does not tell. */
-  giving: ReadonlyMap<string, PoolRequest>;
-  /** How often in a row nothing could be written. */
-  failures: number;
-  /** Ends the wait after which what is promised is recorded. */
-  endWait?: (() => void) | undefined;
-}
 interface Job {
+  readonly range: Range;
   readonly ask?: Ask;
   readonly leaves?: Leaves;
   readonly settle: PromiseWithResolvers<AllocationResult | undefined>;
@@ -96,241 +69,171 @@ interface Job {
 
 /** Each is a lost race against a writer that won, or a pool more; so many in a row are none. */
 const mostAttempts = 50;
-/** Not at once, because the pod's agent is at work; and not much later, because until then only this process and the PodNetwork know. */
-const recordAfterMs = 500;
 
-export function allocator({ client, pools, clock, log, signal, lost }: AllocatorOptions): Allocator {
-  const store = poolStore({ client, pools, signal });
-  const ledgers = new Map<string, Ledger>();
-  /** This term of leadership: the stock of another one, even of this very process, is not ours. */
-  const holder = randomUUID();
+export function allocator({ client, pools, claims, clock, log, signal, lost }: AllocatorOptions): Allocator {
+  const store = poolStore({ client, pools, clock, signal, lost });
+  /**
+   * Who waits for the next write, by network. Ranges of one network take turns: where one of them grows, its pools and those of the range before
+   * it have addresses in common, and no resourceVersion keeps two pools from giving the same one.
+   */
+  const lines = new Map<string, Job[]>();
 
-  function ledgerOf(namespace: string, { network, cidr }: Range): Ledger {
-    const key = rangeKey(namespace, network, cidr);
-    const none = { promised: new Map(), giving: new Map(), failures: 0 };
-    const ledger = ledgers.get(key) ?? { namespace, network, cidr, ...none };
-    ledgers.set(key, ledger);
-    return ledger;
-  }
-
-  /** What this range must leave alone because it was declared otherwise before, and pods have addresses of that: recorded, promised or being written. */
-  function elsewhere({ namespace, network, cidr }: Ledger): IPAllocation[] {
-    const isFormer = (other: Range): boolean =>
-      other.network === network && other.cidr !== cidr && overlaps(cidr, other.cidr);
-    const now = new Date(clock.now()).toISOString();
-    return [
-      ...store
-        .inNamespace(namespace)
-        .filter(({ spec }) => isFormer(spec))
-        .flatMap((pool) => claimsOf(pool, { holder, now })),
-      ...[...ledgers.values()].filter((one) => one.namespace === namespace && isFormer(one)).flatMap(unrecorded),
-    ];
-  }
-
-  /** An address of our own stock, where there is one: nobody else hands it out. */
-  function promise(ledger: Ledger, { range, request }: Ask): AllocationResult | undefined {
-    const { promised, giving, namespace } = ledger;
-    const isOwn = (one: IPAllocation | PoolRequest): boolean => isOf(one, request);
-    const ours = store.ofRange(namespace, ledger);
-    const declared = specOfRange(range);
-    if (signal.aborted || ours.some(({ spec }) => !hasSameBounds(spec, declared))) return undefined;
-    const had = [...promised].find(([, ask]) => isOwn(ask.request))?.[0];
-    const isHeld = (entry: IPAllocation): boolean => isOwn(entry) && entry.releasedAt === undefined;
-    if (had === undefined && ours.some(({ status }) => status?.allocations?.some(isHeld))) return undefined;
-    const others = new Set(elsewhere(ledger).map(({ address }) => address));
-    const isLeft = (address: string): boolean => !promised.has(address) && !giving.has(address) && !others.has(address);
-    const again = ours.flatMap((pool) => givenBack(pool, holder, request) ?? []);
-    const stock = ours.values().flatMap((pool) => stockOf(pool, holder));
-    const address = had ?? again.find(isLeft) ?? stock.find(isLeft);
-    if (address === undefined || !store.holding(namespace, range, address)) return undefined;
-    // Not `hasIt`: if another leader took the stock over, the pod must not have it until its PodNetwork is seen.
-    promised.set(address, { range, request: { ...request, address } });
-    recordSoon(ledger);
-    return { address: `${address}/${declared.cidr.split('/')[1]}` };
-  }
-
-  function recordSoon(ledger: Ledger): void {
-    if (signal.aborted) return;
-    const afterMs = Math.min(recordAfterMs * 2 ** Math.max(0, ledger.failures - 1), coolDownMs);
-    ledger.endWait ??= clock.after(afterMs, () => {
-      ledger.endWait = undefined;
-      // It is waited for and tried again, as long as it is promised.
-      add(ledger, {}).catch((error: unknown) => {
-        if (signal.aborted) return;
-        log.warn({ range: keyOfLedger(ledger), err: error }, 'Could not record addresses, will retry');
-      });
-    });
-  }
-
-  function add(ledger: Ledger, job: Omit<Job, 'settle'>): Promise<AllocationResult | undefined> {
+  function add(namespace: string, job: Omit<Job, 'settle'>): Promise<AllocationResult | undefined> {
     const settle = Promise.withResolvers<AllocationResult | undefined>();
-    if (ledger.line) ledger.line.push({ ...job, settle });
+    const key = networkKey(namespace, job.range.network);
+    const line = lines.get(key);
+    if (line) line.push({ ...job, settle });
     else {
-      ledger.line = [{ ...job, settle }];
+      lines.set(key, [{ ...job, settle }]);
       // In a microtask, so that all who ask in this turn are in the first write already.
-      queueMicrotask(() => void work(ledger));
+      queueMicrotask(() => void work(namespace, key));
     }
     return settle.promise;
   }
 
-  async function work(ledger: Ledger): Promise<void> {
-    while (ledger.line && ledger.line.length > 0) {
-      const jobs = ledger.line.splice(0);
-      try {
-        const results = await serve(ledger, jobs);
-        ledger.failures = 0;
-        jobs.forEach(({ settle }, i) => settle.resolve(results[i]));
-      } catch (error) {
-        ledger.failures += 1;
-        // Where no pool can be made the namespace is gone, and with it whoever had an address.
-        if (isNotFound(error)) {
-          ledger.promised.clear();
-          ledger.giving = new Map();
+  async function work(namespace: string, key: string): Promise<void> {
+    for (let jobs = lines.get(key)?.splice(0) ?? []; jobs.length > 0; jobs = lines.get(key)?.splice(0) ?? []) {
+      for (const some of Map.groupBy(jobs, ({ range }) => range.cidr).values()) {
+        try {
+          const results = await serve(namespace, some);
+          some.forEach(({ settle }, i) => settle.resolve(results[i]));
+        } catch (error) {
+          for (const { settle } of some) settle.reject(error);
         }
-        for (const { settle } of jobs) settle.reject(error);
       }
     }
-    ledger.line = undefined;
-    ledger.endWait?.();
-    ledger.endWait = undefined;
-    if (ledger.promised.size > 0) recordSoon(ledger);
-    else if (ledger.giving.size === 0) ledgers.delete(keyOfLedger(ledger));
+    lines.delete(key);
   }
 
-  async function serve(ledger: Ledger, jobs: readonly Job[]): Promise<(AllocationResult | undefined)[]> {
-    const { namespace } = ledger;
-    const key = keyOfLedger(ledger);
+  /** All of one range. */
+  async function serve(namespace: string, jobs: readonly Job[]): Promise<(AllocationResult | undefined)[]> {
+    const { network, cidr } = jobs[0]!.range;
     const asked = jobs.flatMap(({ ask }) => ask ?? []);
+    const requests = asked.map(({ request }) => request);
+    // Who asked last knows best what the range is like.
+    const range = asked.at(-1)?.range;
     let next: PoolDeclaration | undefined;
     for (let attempt = 0; attempt < mostAttempts; attempt += 1) {
       signal.throwIfAborted();
-      // Who asks now knows best what the range is like.
-      const range = [...ledger.promised.values(), ...asked].at(-1)?.range;
-      const needed = range ? declarationsFor(range, [...ledger.promised.values(), ...asked], next) : [];
-      if (range && !(await store.declare(namespace, range, needed))) continue;
-      // From here to the write nothing waits: what is promised while it is on its way is in the next one.
-      const promised = [...ledger.promised];
-      const now = new Date(clock.now()).toISOString();
-      const before = store.ofRange(namespace, ledger);
-      const options = { now, holder, elsewhere: elsewhere(ledger) };
-      // What is promised comes first: it may be given back by now, and who asks for one of them by name is too late.
-      const kept = allocate(before, requestsOf(promised.map(([, ask]) => ask)), options);
+      if (range) {
+        const unrecorded = unrecordedIn(namespace, { network, cidr });
+        const needed = declarationsFor(range, [...unrecorded, ...requests], next);
+        if (!(await store.declare(namespace, range, needed))) continue;
+      }
+      // From here to the write nothing waits.
+      const before = store.ofRange(namespace, { network, cidr });
+      const options = {
+        now: new Date(clock.now()).toISOString(),
+        elsewhere: elsewhere(namespace, { network, cidr }),
+      };
+      const unrecorded = range ? unrecordedIn(namespace, { network, cidr }) : [];
+      const kept = allocate(before, unrecorded, options);
       const leaves = (entry: IPAllocation, { spec }: IPPool) =>
         jobs.some((job) => job.leaves?.({ entry, range: spec }));
-      const released = release(merge(before, kept.changed), leaves, now);
-      const given = allocate(merge(before, kept.changed, released), requestsOf(asked), options);
-      const results = [...kept.results, ...given.results];
-      const isShort = results.some((result) => 'failed' in result && result.failed === 'Exhausted');
+      const released = release(merge(before, kept.changed), leaves, options.now);
+      const given = allocate(merge(before, kept.changed, released), requests, options);
+      const isShort = given.results.some((result) => 'failed' in result && result.failed === 'Exhausted');
       const isThere = ({ name }: PoolDeclaration): boolean => before.some(({ metadata }) => metadata.name === name);
       next = range && isShort ? poolsOf(range, before.length + 1).find((one) => !isThere(one)) : undefined;
       if (next) continue;
       const changed = merge(before, kept.changed, released, given.changed).filter((pool) => !before.includes(pool));
-      const requests = requestsOf([...promised.map(([, ask]) => ask), ...asked]);
-      const isWritten = (address: string): boolean => changed.some((pool) => covers(pool, address));
-      const gives = results
-        .flatMap((one, i) => ('address' in one ? [[one.address.split('/')[0] ?? '', requests[i]!] as const] : []))
-        .filter(([address]) => isWritten(address));
-      ledger.giving = new Map([...ledger.giving, ...gives]);
-      if (await store.record(changed)) {
-        // What a write of another pool may have given, none of these has told.
-        ledger.giving = new Map([...ledger.giving].filter(([address]) => !isWritten(address)));
-        for (const [i, [address, { request }]] of promised.entries()) {
-          ledger.promised.delete(address);
-          if ('failed' in kept.results[i]!) lost(objectKey(request.podName, namespace));
-        }
-        let i = 0;
-        return jobs.map(({ ask }) => (ask ? given.results[i++] : undefined));
+      if (!(await store.record(changed))) continue;
+      if (unrecorded.length > 0 && kept.changed.length > 0) {
+        log.info({ namespace, network, addresses: unrecorded.length }, 'Recorded addresses that no IPPool had');
       }
+      let i = 0;
+      return jobs.map(({ ask }) => (ask ? given.results[i++] : undefined));
     }
+    const key = `${namespace}/${network} (${cidr})`;
     throw new Unavailable('POOL_CONTENDED', `The pools of ${key} change all the time; is another operator at work?`);
+  }
+
+  /** What PodNetworks have of this range, and its pools do not know. */
+  const unrecordedIn = (namespace: string, range: Range): PoolRequest[] => {
+    const here = store.ofRange(namespace, range);
+    return claims(namespace, range.network)
+      .filter((claim) => claim.cidr === range.cidr && !here.some((pool) => recordOf(pool, claim.request)))
+      .map(({ request }) => request);
+  };
+
+  /**
+   * What this range must leave alone, though none of its pools says so: what its pools have lost lately, and what pods have because the range was declared
+   * otherwise before.
+   */
+  function elsewhere(namespace: string, { network, cidr }: Range): IPAllocation[] {
+    const concerns = (other: Range): boolean => other.network === network && overlaps(cidr, other.cidr);
+    const isFormer = (other: Range): boolean => concerns(other) && other.cidr !== cidr;
+    const former = store.inNamespace(namespace).filter(({ spec }) => isFormer(spec));
+    return [
+      ...former.flatMap(({ status }) => status?.allocations ?? []),
+      ...claims(namespace, network).filter(isFormer).map(entryFor),
+      ...store.lately(namespace).flatMap(({ spec, entry }) => (concerns(spec) ? [entry] : [])),
+    ];
   }
 
   function heldBy(pod: ObjectKey): Held[] {
     const { name, namespace = '' } = parseObjectKey(pod);
-    const recorded = store
+    return store
       .inNamespace(namespace)
       .flatMap((pool) => entriesFor(pool, name).map((entry) => ({ entry, range: pool.spec })));
-    const promised = [...ledgers.values()]
-      .filter((ledger) => ledger.namespace === namespace)
-      .flatMap((ledger) => ledger.promised.entries().toArray())
-      .filter(([, { request }]) => request.podName === name)
-      .map(([address, { range, request }]) => ({
-        entry: { ...request, address },
-        range: specOfRange(range),
-      }));
-    return [...recorded, ...promised];
-  }
-
-  function isRecorded(namespace: string, range: NetworkRange, request: PoolRequest): boolean {
-    const { address = '', nodeName } = request;
-    const pool = store.holding(namespace, range, address);
-    const entry = pool && entryOf(pool, address);
-    return entry !== undefined && isOf(entry, request) && entry.nodeName === nodeName && entry.releasedAt === undefined;
-  }
-
-  function isPromised(namespace: string, range: NetworkRange, request: PoolRequest): boolean {
-    const { address = '' } = request;
-    const { network, cidr } = specOfRange(range);
-    const ask = ledgers.get(rangeKey(namespace, network, cidr))?.promised.get(address);
-    return ask !== undefined && isOf(ask.request, request) && store.holding(namespace, range, address) !== undefined;
   }
 
   return {
     async allocate(namespace, range, request) {
-      const ledger = ledgerOf(namespace, specOfRange(range));
-      const promised = request.address === undefined ? promise(ledger, { range, request }) : undefined;
-      const result = promised ?? (await add(ledger, { ask: { range, request } }));
-      return result ?? { failed: 'Exhausted', message: 'Nothing was answered' };
+      const { network, cidr } = specOfRange(range);
+      const result = await add(namespace, { range: { network, cidr }, ask: { range, request } });
+      if (!result) throw new Bug('NO_ANSWER', 'A request for an address was served without an answer');
+      return result;
     },
-    has: (namespace, range, request) => isRecorded(namespace, range, request) || isPromised(namespace, range, request),
+    has(namespace, range, request) {
+      const pool = store.holding(namespace, range, request.address ?? '');
+      const entry = pool && recordOf(pool, request);
+      return entry !== undefined && entry.nodeName === request.nodeName;
+    },
     heldBy,
     async release(pod, leaves) {
       const { name, namespace = '' } = parseObjectKey(pod);
-      const held = heldBy(pod).filter(leaves);
-      const affected = new Set(held.map(({ range }) => ledgerOf(namespace, range)));
-      const job: Omit<Job, 'settle'> = { leaves: (one) => one.entry.podName === name && leaves(one) };
-      await Promise.all([...affected].map((ledger) => add(ledger, job)));
+      const ranges = new Map(
+        heldBy(pod)
+          .filter(leaves)
+          .map(({ range: { network, cidr } }) => [rangeKey(namespace, network, cidr), { network, cidr }]),
+      );
+      const isPods: Leaves = (held) => held.entry.podName === name && leaves(held);
+      await Promise.all([...ranges.values()].map((range) => add(namespace, { range, leaves: isPods })));
     },
-    restore(namespace, range, request) {
-      const ledger = ledgerOf(namespace, specOfRange(range));
-      ledger.promised.set(request.address, { range, request });
-      recordSoon(ledger);
-    },
-    end() {
-      for (const { endWait } of ledgers.values()) endWait?.();
-      store.end();
-    },
+    end: () => store.end(),
   };
 }
 
 /** The first pool, those of addresses that someone has or asks for, and the next where these are full. */
 function declarationsFor(
   range: NetworkRange,
-  asks: readonly Ask[],
+  requests: readonly PoolRequest[],
   next: PoolDeclaration | undefined,
 ): PoolDeclaration[] {
   const all = [
     ...poolsOf(range, 1),
     ...(next ? [next] : []),
-    ...asks.flatMap(({ range, request: { address } }) =>
-      address === undefined ? [] : (poolFor(range, address) ?? []),
-    ),
+    ...requests.flatMap(({ address }) => (address === undefined ? [] : (poolFor(range, address) ?? []))),
   ];
   return [...new Map(all.map((one) => [one.name, one])).values()];
 }
 
-const requestsOf = (asks: readonly Ask[]): PoolRequest[] => asks.map(({ request }) => request);
+/** The entry of this very interface, unless it has given the address back. */
+function recordOf(pool: IPPool, request: PoolRequest): IPAllocation | undefined {
+  const entry = entryOf(pool, request.address ?? '');
+  return entry && isOf(entry, request) && entry.releasedAt === undefined ? entry : undefined;
+}
+
+const entryFor = ({ request: { address, podName, podUid, interfaceKey } }: Claim): IPAllocation => ({
+  address,
+  podName,
+  podUid,
+  interfaceKey,
+});
 
 const isSamePool = (a: IPPool, b: IPPool): boolean => a.metadata.name === b.metadata.name;
 
 /** The pools, each as the last of these changes leaves it. */
 const merge = (before: readonly IPPool[], ...changes: readonly (readonly IPPool[])[]): IPPool[] =>
   before.map((pool) => changes.flat().findLast((one) => isSamePool(one, pool)) ?? pool);
-
-/** What is handed out of a range and not in its pools yet. */
-const unrecorded = ({ promised, giving }: Ledger): IPAllocation[] =>
-  [...giving, ...promised.entries().map(([address, { request }]) => [address, request] as const)].map(
-    ([address, { podName, podUid, interfaceKey }]) => ({ address, podName, podUid, interfaceKey }),
-  );
-
-const keyOfLedger = ({ namespace, network, cidr }: Ledger): string => rangeKey(namespace, network, cidr);

@@ -25,6 +25,7 @@ import {
 } from '@podloom/kube';
 import type { NetworkGrant } from '@podloom/api';
 import { type SourceObject, annotationsRead, sourceTypes } from '@podloom/network';
+import { networksOf } from './claims.ts';
 import { bridgesOf, holders } from './pod-network.ts';
 import { namedSources } from './sources.ts';
 
@@ -37,7 +38,7 @@ export interface CacheContext {
 
 export interface Caches {
   readonly pods: Cache<Pod, 'namespace' | 'node' | 'named'>;
-  readonly podNetworks: Cache<PodNetwork, 'namespace' | 'holder' | 'bridge' | 'node'>;
+  readonly podNetworks: Cache<PodNetwork, 'namespace' | 'holder' | 'bridge' | 'node' | 'network'>;
   readonly pools: Cache<IPPool, 'namespace' | 'range'>;
   readonly nodes: Cache<Node>;
   readonly namespaces: Cache<KubeObject>;
@@ -78,7 +79,13 @@ export function startCaches({ client, log, signal, onlyNamespace }: CacheContext
       },
     }),
     podNetworks: open(podNetworkKind.resource, {
-      indexes: { namespace: inNamespace, holder: holders, bridge: bridgesOf, node: ({ spec }) => [spec.nodeName] },
+      indexes: {
+        namespace: inNamespace,
+        holder: holders,
+        bridge: bridgesOf,
+        network: networksOf,
+        node: ({ spec }) => [spec.nodeName],
+      },
     }),
     pools: open(ipPoolKind.resource, {
       indexes: {

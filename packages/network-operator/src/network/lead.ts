@@ -41,6 +41,7 @@ import {
 } from '@podloom/network';
 import { allocator } from './allocator.ts';
 import { type Caches, type ServiceRange, asksOtherwise, podMatters } from './caches.ts';
+import { claimsOf } from './claims.ts';
 import type { NetworkContext } from './context.ts';
 import { fresh } from './fresh.ts';
 import { bridgesOf, holders, isObserved } from './pod-network.ts';
@@ -49,7 +50,6 @@ import { type Pace, reconcileSource } from './source.ts';
 import { type SourceKey, keyOfRef, keyOfSource, parseSourceKey } from './sources.ts';
 import { sharing } from './sharing.ts';
 import { startPoolCare } from './pools.ts';
-import { rebuildPools } from './rebuild.ts';
 import { progress, tellNews } from './news.ts';
 import type { Verdict } from './verdicts.ts';
 import { rangesOfServices, view } from './view.ts';
@@ -85,7 +85,8 @@ export async function leadNetwork(options: NetworkOptions, signal: AbortSignal):
   const podNetworks = fresh(caches.podNetworks);
   cleanup.defer(() => podNetworks.end());
   const doors = knocks(pods);
-  const pools = allocator({ client, pools: caches.pools, clock, log, signal, lost: (pod) => doors.knock(pod) });
+  const claims = claimsOf(caches.podNetworks, podNetworks);
+  const pools = allocator({ client, pools: caches.pools, claims, clock, log, signal, lost: (pod) => doors.knock(pod) });
   cleanup.defer(() => pools.end());
   const sources = new Map([...caches.sources].map(([kind, cache]) => [kind, fresh<SourceObject>(cache)]));
   cleanup.defer(() => sources.forEach((one) => one.end()));
@@ -326,7 +327,6 @@ export async function leadNetwork(options: NetworkOptions, signal: AbortSignal):
       .map(({ podName }) => ({ name: podName, namespace }));
   }
 
-  rebuildPools(context);
   cleanup.use(startPoolCare(context, { signal, metrics }));
   await podController.run(signal);
 }

@@ -1,7 +1,7 @@
 /**
- * From all objects that choose a pod to its one PodNetwork. The way is short on purpose, because people wait for it: compose from caches, an address
- * that is set aside already, or else one write of the pool together with everyone who asks at the same time, one write of the PodNetwork. What can be
- * written after it is: finalizers, without which nothing is lost but that an object is seen until its links are gone, and whose the address is.
+ * From all objects that choose a pod to its one PodNetwork: compose from caches, one write of the pool of addresses together with everyone who asks at
+ * the same time, one write of the PodNetwork. Finalizers are written after it: without them nothing is lost but that an object is seen until its links
+ * are gone.
  *
  * What goes is taken out of the PodNetwork first; its addresses are given back only when the agent has seen that, or when pod or node are no more.
  */

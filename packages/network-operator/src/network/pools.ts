@@ -13,9 +13,6 @@ export interface PoolCareOptions {
   readonly metrics: Metrics;
 }
 
-/** As long as the longest cool-down, which is that of a former leader's stock. */
-const restMs = 2 * coolDownMs;
-
 export function startPoolCare(
   { caches, view, client, clock, log }: NetworkContext,
   { signal, metrics }: PoolCareOptions,
@@ -44,7 +41,7 @@ export function startPoolCare(
       const nowMs = clock.monotonicMs();
       const sinceMs = restsSinceMs.get(key) ?? nowMs;
       restsSinceMs.set(key, sinceMs);
-      if (nowMs - sinceMs < restMs) return { retryAfterMs: sinceMs + restMs - nowMs };
+      if (nowMs - sinceMs < coolDownMs) return { retryAfterMs: sinceMs + coolDownMs - nowMs };
       const { name = '', namespace, uid, resourceVersion } = pool.metadata;
       try {
         // The very pool that we saw empty: one that was just given an address from stays.

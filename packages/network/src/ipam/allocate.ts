@@ -1,11 +1,9 @@
 /**
  * Who gets which address. Pure: pools as read in, pools to write out. Two leaders may both compute; the API server takes one write of
- * a resourceVersion, so the other reads again and finds the address taken. Nothing may use an address before its pool is written, except
- * those of the leader's own stock: see `stock.ts`.
+ * a resourceVersion, so the other reads again and finds the address taken. Nothing may use an address before its pool is written.
  */
 import { type IPAllocation, type IPPool, formatIp, parseIp } from '@podloom/api';
 import { countsOf, numbersOf, type PoolNumbers } from './pools.ts';
-import { formerStock, isFormerStock, isOf, stockSizeFor } from './stock.ts';
 import type { Allocated, AllocationResult, PoolRequest } from './types.ts';
 
 /** An address goes to another pod only this long after it was given back: peers may still hold the old neighbour entry. */
@@ -17,8 +15,6 @@ interface Draft {
   readonly taken: Map<bigint, IPAllocation>;
   /** By address: what other pools have of it. */
   readonly elsewhere: ReadonlyMap<bigint, readonly IPAllocation[]>;
-  /** Set aside for whoever computes this. */
-  readonly stock: readonly bigint[];
   /** Below this one no address is free: many requests take one walk through the pool. */
   cursor: bigint;
   changed: boolean;
@@ -27,9 +23,10 @@ interface Draft {
 export interface AllocateOptions {
   /** In ISO form. */
   readonly now: string;
-  /** The term of leadership that computes, and sets a stock aside for itself. Left out, whatever stock there is counts as one's own and none is made. */
-  readonly holder?: string | undefined;
-  /** What pools of the same network claim whose range overlaps this one, because it was declared otherwise before. Only its owner gets it here. */
+  /**
+   * Addresses of this range that are taken and that none of these pools records: of pools that are gone, and of pools of the same network whose range
+   * overlaps this one because it was declared otherwise before. Only its owner gets such an address here.
+   */
   readonly elsewhere?: readonly IPAllocation[] | undefined;
 }
 
@@ -37,12 +34,12 @@ export interface AllocateOptions {
 export function allocate(
   pools: readonly IPPool[],
   requests: readonly PoolRequest[],
-  { now, holder, elsewhere = [] }: AllocateOptions,
+  { now, elsewhere = [] }: AllocateOptions,
 ): Allocated {
   const nowMs = Date.parse(now);
   const others = Map.groupBy(elsewhere, ({ address }) => parseIp(address).value);
   const drafts = pools
-    .map((pool) => draftOf(pool, now, holder, others))
+    .map((pool) => draftOf(pool, others))
     .toSorted((a, b) => (a.numbers.first < b.numbers.first ? -1 : 1));
   // Statics first: the next free address must not be one that another request of this batch asks for.
   const order = requests.map((_, i) => i).toSorted((a, b) => rank(requests[a]!) - rank(requests[b]!) || a - b);
@@ -50,47 +47,26 @@ export function allocate(
   const nextEnd = endsOf(drafts, nowMs);
   for (const i of order) results[i] = serve(requests[i]!, drafts, nowMs, nextEnd);
   const changed = drafts.filter((draft) => draft.changed);
-  return { changed: changed.map((draft) => written(draft, nowMs, holder)), results };
+  return { changed: changed.map((draft) => written(draft, nowMs)), results };
 }
 
-function draftOf(pool: IPPool, now: string, holder: string | undefined, elsewhere: Draft['elsewhere']): Draft {
+/** Of one interface of one pod. */
+export const isOf = (a: Owner, b: Owner): boolean => a.podUid === b.podUid && a.interfaceKey === b.interfaceKey;
+type Owner = Pick<IPAllocation, 'podUid' | 'interfaceKey'>;
+
+function draftOf(pool: IPPool, elsewhere: Draft['elsewhere']): Draft {
   const numbers = numbersOf(pool.spec);
   const taken = new Map((pool.status?.allocations ?? []).map((entry) => [parseIp(entry.address).value, entry]));
-  const { stock } = pool.status ?? {};
-  const isOwn = holder === undefined || stock?.holder === holder;
-  const stocked = (stock?.addresses ?? [])
-    .map((address) => parseIp(address).value)
-    .filter((value) => !taken.has(value));
-  const isTakenOver = !isOwn && stock !== undefined;
-  if (isTakenOver) {
-    const back = [...taken].filter(([, entry]) => entry.releasedAt !== undefined && !isFormerStock(entry));
-    for (const value of [...stocked, ...back.map(([value]) => value)]) {
-      taken.set(value, formerStock(numbers.family, value, now));
-    }
-  }
-  // What the stock and the counts were made from is another spec by now.
-  const isOutdated =
-    pool.status !== undefined &&
-    (stocked.some((value) => !numbers.isOpen(value)) || pool.status.free !== countsOf(pool).free);
-  return {
-    pool,
-    numbers,
-    taken,
-    elsewhere,
-    stock: isOwn ? stocked : [],
-    cursor: numbers.first,
-    changed: isTakenOver || (holder !== undefined && isOutdated),
-  };
+  // The counts were made when gateway or exclusions were others.
+  const isOutdated = pool.status !== undefined && pool.status.free !== countsOf(pool).free;
+  return { pool, numbers, taken, elsewhere, cursor: numbers.first, changed: isOutdated };
 }
 
 const rank = ({ address }: PoolRequest): number => (address === undefined ? 1 : 0);
 
 /** When an address that was given back may go to another pod; undefined while a pod has it. */
-function coolUntilMs(entry: IPAllocation): number | undefined {
-  if (entry.releasedAt === undefined) return undefined;
-  // In the first of the two a write of the former leader may still arrive, and what it gave be in use.
-  return Date.parse(entry.releasedAt) + (isFormerStock(entry) ? 2 : 1) * coolDownMs;
-}
+const coolUntilMs = ({ releasedAt }: IPAllocation): number | undefined =>
+  releasedAt === undefined ? undefined : Date.parse(releasedAt) + coolDownMs;
 
 const coolsDown = (entry: IPAllocation, nowMs: number): boolean => nowMs < (coolUntilMs(entry) ?? -Infinity);
 
@@ -183,35 +159,31 @@ function serveStatic(request: PoolRequest, address: string, drafts: readonly Dra
   const [rival] = rivalsOf(draft, value, request, nowMs);
   if (rival) {
     const until = rival.releasedAt === undefined ? 'belongs to' : 'belonged until just now to';
-    const whom = isFormerStock(rival) ? 'the stock of another operator' : `pod ${rival.podName}`;
-    const message = `${address} ${until} ${whom}`;
+    const message = `${address} ${until} pod ${rival.podName}`;
     const end = coolUntilMs(rival);
     return { failed: 'AddressTaken', message, ...(end === undefined ? {} : { coolUntilMs: end }) };
   }
   return give(draft, value, request);
 }
 
-/** Handed out before it was reserved, perhaps without a write. */
-const mayHaveIt = ({ stock, taken }: Draft, value: bigint, request: PoolRequest): boolean => {
-  const holder = taken.get(value);
-  return request.hasIt === true || stock.includes(value) || (holder !== undefined && isOf(holder, request));
+/** Handed out before it was reserved. */
+const mayHaveIt = ({ taken }: Draft, value: bigint, request: PoolRequest): boolean => {
+  const owner = taken.get(value);
+  return request.hasIt === true || (owner !== undefined && isOf(owner, request));
 };
 
 /** All who have, or had lately, this address. */
-const holdersOf = ({ taken, elsewhere }: Draft, value: bigint): IPAllocation[] =>
+const ownersOf = ({ taken, elsewhere }: Draft, value: bigint): IPAllocation[] =>
   [taken.get(value) ?? [], elsewhere.get(value) ?? []].flat();
 
 const rivalsOf = (draft: Draft, value: bigint, request: PoolRequest, nowMs: number): IPAllocation[] =>
-  holdersOf(draft, value).filter((holder) => !isOf(holder, request) && !mayFollow(holder, request, nowMs));
+  ownersOf(draft, value).filter((owner) => !isOf(owner, request) && !mayFollow(owner, request, nowMs));
 
-/** A pod follows itself at once, under whichever key. What a former leader handed out of its stock and did not live to record is recorded now. */
-const mayFollow = (holder: IPAllocation, { podUid, hasIt = false }: PoolRequest, nowMs: number): boolean =>
-  (holder.releasedAt !== undefined && (holder.podUid === podUid || !coolsDown(holder, nowMs))) ||
-  (hasIt && isFormerStock(holder));
+/** A pod follows itself at once, under whichever key. */
+const mayFollow = (owner: IPAllocation, { podUid }: PoolRequest, nowMs: number): boolean =>
+  owner.releasedAt !== undefined && (owner.podUid === podUid || !coolsDown(owner, nowMs));
 
 function nextFree(draft: Draft, nowMs: number): bigint | undefined {
-  const setAside = draft.stock.find((value) => isFree(draft, value, nowMs));
-  if (setAside !== undefined) return setAside;
   for (; draft.cursor <= draft.numbers.last; draft.cursor += 1n) {
     if (isFree(draft, draft.cursor, nowMs)) return draft.cursor;
   }
@@ -220,7 +192,7 @@ function nextFree(draft: Draft, nowMs: number): bigint | undefined {
 
 const isFree = (draft: Draft, value: bigint, nowMs: number): boolean =>
   draft.numbers.isOpen(value) &&
-  holdersOf(draft, value).every((holder) => holder.releasedAt !== undefined && !coolsDown(holder, nowMs));
+  ownersOf(draft, value).every((owner) => owner.releasedAt !== undefined && !coolsDown(owner, nowMs));
 
 function give(draft: Draft, value: bigint, request: PoolRequest): AllocationResult {
   const { family, prefixLength } = draft.numbers;
@@ -235,26 +207,12 @@ function give(draft: Draft, value: bigint, request: PoolRequest): AllocationResu
 }
 
 /** Sorted by address, so that the same state is the same object. What has cooled down is forgotten. */
-function written(draft: Draft, nowMs: number, holder: string | undefined): IPPool {
+function written(draft: Draft, nowMs: number): IPPool {
   const allocations = [...draft.taken]
     .filter(([, entry]) => entry.releasedAt === undefined || coolsDown(entry, nowMs))
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
     .map(([, entry]) => entry);
-  const after = withAllocations(draft.pool, allocations);
-  if (holder === undefined) return after;
-  const addresses = stockOf(draft, nowMs, stockSizeFor(after.status?.free ?? 0));
-  const { stock: _old, ...status } = after.status ?? {};
-  return { ...after, status: addresses.length === 0 ? status : { ...status, stock: { holder, addresses } } };
-}
-
-/** What was set aside and is still free, filled up with the next. */
-function stockOf(draft: Draft, nowMs: number, size: number): string[] {
-  const { numbers } = draft;
-  const values = draft.stock.filter((value) => isFree(draft, value, nowMs));
-  for (let value = numbers.first; value <= numbers.last && values.length < size; value += 1n) {
-    if (isFree(draft, value, nowMs) && !values.includes(value)) values.push(value);
-  }
-  return values.toSorted((a, b) => (a < b ? -1 : 1)).map((value) => formatIp({ family: numbers.family, value }));
+  return withAllocations(draft.pool, allocations);
 }
 
 export function withAllocations(pool: IPPool, allocations: IPAllocation[]): IPPool {

@@ -4,8 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { allocate, coolDownMs } from './allocate.ts';
 import { firstGateway, numbersOf, poolFor, poolsOf } from './pools.ts';
 import { release } from './release.ts';
-import { claimsOf, givenBack, stockOf, stockSizeFor } from './stock.ts';
-import type { Allocated, NetworkRange, PoolRequest } from './types.ts';
+import type { NetworkRange, PoolRequest } from './types.ts';
 
 const at = (ms: number): string => new Date(Date.UTC(2030, 0, 1) + ms).toISOString();
 const now = at(0);
@@ -252,137 +251,39 @@ describe('allocate', () => {
 
   it('gives nothing that a pool of the narrower range before has given, except to its owner', () => {
     const narrow = pools({ cidr: '192.168.100.0/28' });
-    const before = merge(narrow, taken(narrow, [ask('a'), ask('b')], 'one').changed);
+    const before = merge(narrow, allocate(narrow, [ask('a'), ask('b')], { now }).changed);
     const freed = merge(
       before,
       release(before, ({ podName }) => podName === 'b', now),
     );
+    const elsewhere = freed.flatMap(({ status }) => status?.allocations ?? []);
     const wide = (requests: readonly PoolRequest[], ms: number) =>
-      allocate(pools(), requests, {
-        now: at(ms),
-        elsewhere: freed.flatMap((pool) => claimsOf(pool, { holder: 'one', now: at(ms) })),
-      }).results;
-    // .2 is a's, .3 cools down, and these are set aside.
-    expect(stockOf(freed[0]!, 'one')).toEqual(['192.168.100.4', '192.168.100.5']);
+      allocate(pools(), requests, { now: at(ms), elsewhere }).results;
+    // .2 is a's, and .3 cools down.
     expect(wide([ask('c'), ask('a', { address: '192.168.100.2' })], 1)).toEqual([
-      { address: '192.168.100.6/24' },
+      { address: '192.168.100.4/24' },
       { address: '192.168.100.2/24' },
     ]);
     expect(wide([ask('c'), ask('d')], coolDownMs)).toEqual([
       { address: '192.168.100.3/24' },
-      { address: '192.168.100.6/24' },
+      { address: '192.168.100.4/24' },
     ]);
     expect(wide([ask('c', { address: '192.168.100.2' })], 2 * coolDownMs)).toMatchObject([
       { failed: 'AddressTaken', message: '192.168.100.2 belongs to pod a' },
     ]);
   });
 
-  it('gives nothing that another operator may give again out of the narrower range', () => {
-    const narrow = pools({ cidr: '192.168.100.0/29' });
-    const before = merge(narrow, taken(narrow, [ask('a')], 'one').changed);
-    const freed = merge(
-      before,
-      release(before, () => true, now),
-    );
-    const claims = freed.flatMap((pool) => claimsOf(pool, { holder: 'two', now: at(2 * coolDownMs) }));
-    const options = { now: at(2 * coolDownMs), holder: 'two', elsewhere: claims };
-    expect(allocate(pools(), [ask('c')], options).results).toEqual([{ address: '192.168.100.4/24' }]);
-    // Who has it by its PodNetwork keeps it.
-    const has = ask('b', { address: '192.168.100.3', hasIt: true });
-    expect(allocate(pools(), [has], options).results).toEqual([{ address: '192.168.100.3/24' }]);
-  });
-
   it('counts what is used and free', () => {
     const [pool] = allocate(pools(), [ask('a')], { now }).changed;
     expect(pool?.status).toMatchObject({ used: 1, free: 252 });
   });
-});
 
-/** Pools after a term named "one" gave pod a its address. */
-const stocked = (range = pools()): IPPool[] => merge(range, taken(range, [ask('a')], 'one').changed);
-const taken = (range: readonly IPPool[], requests: readonly PoolRequest[], holder: string, time = now): Allocated =>
-  allocate(range, requests, { now: time, holder });
-
-describe('a stock', () => {
-  it('is set aside with a write that had to be, next to what was given, and is free to everyone who counts', () => {
-    const [pool] = stocked();
-    expect(stockOf(pool!, 'one')).toHaveLength(stockSizeFor(252));
-    expect(stockOf(pool!, 'one')[0]).toBe('192.168.100.3');
-    expect(pool?.status).toMatchObject({ used: 1, free: 252 });
-    expect(stockOf(pool!, 'another')).toEqual([]);
-  });
-
-  it('is small where little is left, so that it is never what others lack', () => {
-    const [pool] = stocked(pools({ cidr: '10.0.0.0/29' }));
-    expect(stockOf(pool!, 'one')).toEqual(['10.0.0.3']);
-    expect([0, 3, 4, 127, 1000].map(stockSizeFor)).toEqual([0, 0, 1, 31, 32]);
-  });
-
-  it('is filled up when something of it is recorded', () => {
-    const before = stocked();
-    const [first] = stockOf(before[0]!, 'one');
-    const [after] = taken(before, [ask('b', { address: first })], 'one').changed;
-    expect(after?.status?.allocations?.map(({ address, podName }) => [address, podName])).toEqual([
-      ['192.168.100.2', 'a'],
-      ['192.168.100.3', 'b'],
-    ]);
-    expect(stockOf(after!, 'one')[0]).toBe('192.168.100.4');
-    expect(stockOf(after!, 'one')).toHaveLength(stockSizeFor(251));
-  });
-
-  it('has nothing that is closed by now, and is renewed with the counts also when nothing else is written', () => {
-    const closed = turn(stocked(), { gateway: '192.168.100.9', exclude: ['192.168.100.0/29'] });
-    expect(stockOf(closed[0]!, 'one').slice(0, 2)).toEqual(['192.168.100.8', '192.168.100.10']);
-    const [after] = taken(closed, [ask('a')], 'one').changed;
-    expect(after?.status?.stock?.addresses).toEqual(stockOf(after!, 'one'));
+  it('counts again when gateway or exclusions have changed, and only then', () => {
+    const before = merge(pools(), allocate(pools(), [ask('a')], { now }).changed);
+    const closed = turn(before, { gateway: '192.168.100.9', exclude: ['192.168.100.0/29'] });
+    const [after] = allocate(closed, [ask('a')], { now }).changed;
     expect(after?.status).toMatchObject({ used: 1, free: 246 });
-    expect(stockOf(after!, 'one')).toHaveLength(32);
-    expect(taken([after!], [ask('a')], 'one').changed).toEqual([]);
-  });
-
-  it('is not all that a leader may give without a write: nor does it give again what is closed by now', () => {
-    const before = stocked();
-    const freed = merge(
-      before,
-      release(before, () => true, now),
-    );
-    expect(givenBack(freed[0]!, 'one', ask('a'))).toBe('192.168.100.2');
-    const [pool] = turn(freed, { exclude: ['192.168.100.2/32'] });
-    expect(givenBack(pool!, 'one', ask('a'))).toBeUndefined();
-  });
-
-  it('of a former leader cools down before anyone else gets it', () => {
-    const before = stocked();
-    const old = new Set(stockOf(before[0]!, 'one'));
-    const { changed, results } = taken(before, [ask('b')], 'two');
-    expect(results).toEqual([{ address: '192.168.100.35/24' }]);
-    const after = merge(before, changed);
-    expect(stockOf(after[0]!, 'two').filter((address) => old.has(address))).toEqual([]);
-    expect(
-      taken(after, [ask('c', { address: '192.168.100.3' })], 'two', at(2 * coolDownMs - 1)).results[0],
-    ).toMatchObject({
-      failed: 'AddressTaken',
-      message: '192.168.100.3 belonged until just now to the stock of another operator',
-    });
-    expect(taken(after, [ask('c', { address: '192.168.100.3' })], 'two', at(2 * coolDownMs)).results).toEqual([
-      { address: '192.168.100.3/24' },
-    ]);
-  });
-
-  it('of a former leader begins to cool down also when nothing else is written', () => {
-    const { changed, results } = taken(stocked(), [ask('a')], 'two');
-    expect(results).toEqual([{ address: '192.168.100.2/24' }]);
-    expect(changed[0]?.status?.allocations?.filter(({ releasedAt }) => releasedAt === now)).toHaveLength(32);
-  });
-
-  it('of a former leader goes to the pod whose PodNetwork has the address already', () => {
-    const before = stocked();
-    const adopted = taken(before, [ask('b', { address: '192.168.100.3', hasIt: true })], 'two');
-    expect(adopted.results).toEqual([{ address: '192.168.100.3/24' }]);
-    const later = merge(before, taken(before, [ask('c')], 'two').changed);
-    expect(taken(later, [ask('b', { address: '192.168.100.3', hasIt: true })], 'two').results).toEqual([
-      { address: '192.168.100.3/24' },
-    ]);
+    expect(allocate([after!], [ask('a')], { now }).changed).toEqual([]);
   });
 });
 
@@ -390,24 +291,17 @@ describe('a stock', () => {
 interface Living {
   readonly request: PoolRequest;
   readonly address: string;
-  /** Handed out by a term without a write of the pool, when, and with so many changes of leadership seen. */
-  readonly unwritten?: {
-    readonly term: string;
-    readonly seen: number;
-    readonly ms: number;
-    readonly because: 'stock' | 'given back' | 'recorded';
-  };
+  /** When it was handed out without a write of the pool, because the leader's copy had it as the pod's own already. */
+  readonly unwrittenMs?: number;
 }
 
 /**
  * Two leaders with copies of any age. A pod's address is used from the moment its PodNetwork is written, some time after it was handed out. A crash is a
- * PodNetwork that never comes, or a term that ends before it has recorded what it promised.
+ * PodNetwork that never comes.
  */
 type Action =
   | { readonly do: 'read'; readonly who: 0 | 1 }
   | { readonly do: 'allocate'; readonly who: 0 | 1; readonly pods: readonly number[] }
-  | { readonly do: 'promise'; readonly who: 0 | 1; readonly pod: number }
-  | { readonly do: 'restart'; readonly who: 0 | 1 }
   | { readonly do: 'writePodNetwork'; readonly crash: boolean }
   | { readonly do: 'remove'; readonly pod: number }
   | { readonly do: 'detach'; readonly pod: number }
@@ -426,15 +320,13 @@ const anyWho = fc.constantFrom<0 | 1>(0, 1);
 const anyAction: fc.Arbitrary<Action> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ do: fc.constant('read' as const), who: anyWho }) },
   {
-    weight: 3,
+    weight: 6,
     arbitrary: fc.record({
       do: fc.constant('allocate' as const),
       who: anyWho,
       pods: fc.uniqueArray(fc.nat(5), { minLength: 1, maxLength: 3 }),
     }),
   },
-  { weight: 5, arbitrary: fc.record({ do: fc.constant('promise' as const), who: anyWho, pod: fc.nat(5) }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('restart' as const), who: anyWho }) },
   {
     weight: 6,
     arbitrary: fc.record({
@@ -485,15 +377,6 @@ class Cluster {
   server = [...pools({ cidr: '10.0.0.0/27' }), ...pools({ cidr: '10.0.0.0/26' })];
   cidr = '10.0.0.0/27';
   readonly copies: [IPPool[], IPPool[]] = [this.server, this.server];
-  readonly terms: [string, string] = ['0', '1'];
-  /** What each leader promised and has not recorded, by address: in memory only. */
-  readonly promised: [Map<string, PoolRequest>, Map<string, PoolRequest>] = [new Map(), new Map()];
-  /** The same of the range as it was before it grew, never to be recorded. */
-  readonly promisedBefore: [Map<string, PoolRequest>, Map<string, PoolRequest>] = [new Map(), new Map()];
-  /** When whose stock was taken over by another: nothing that was handed out without a write reaches the server a cool-down later. */
-  readonly takeovers: { readonly term: string; readonly ms: number }[] = [];
-  /** Of which of them each leader has heard. */
-  readonly seen: [number, number] = [0, 0];
   /** PodNetworks by pod, and those that are handed out but not yet in the API. */
   readonly living = new Map<string, Living>();
   onTheirWay: Living[] = [];
@@ -502,11 +385,9 @@ class Cluster {
   readonly violations: string[] = [];
   /** Pods that live and ask for nothing. */
   readonly content = new Set<string>();
-  /** How much happened: writes refused, PodNetworks written, of those from a stock or given back before, addresses that went on to another pod. */
+  /** How much happened: writes refused, PodNetworks written, addresses that went on to another pod. */
   refused = 0;
   used = 0;
-  ofStock = 0;
-  again = 0;
   inherited = 0;
   /** Under another name, before it had cooled down. */
   followed = 0;
@@ -520,8 +401,8 @@ class Cluster {
   pod = (n: number): string => `p${n}-${this.#lives[n]}`;
   pods = (): Set<string> => new Set(this.#lives.map((_, n) => ask(this.pod(n)).podUid));
   /** What each pod asks for, where that is not the next free address under its first name. */
-  readonly #wishes = new Map<string, Partial<PoolRequest>>();
-  request = (n: number): PoolRequest => ask(this.pod(n), this.#wishes.get(this.pod(n)));
+  readonly #requested = new Map<string, Partial<PoolRequest>>();
+  request = (n: number): PoolRequest => ask(this.pod(n), this.#requested.get(this.pod(n)));
 
   /** Compare-and-swap of each pool: false where a copy is stale. Who has nothing to write is told nothing, either. */
   write(who: 0 | 1, changed: readonly IPPool[]): boolean {
@@ -534,10 +415,7 @@ class Cluster {
       this.refused += 1;
       return false;
     }
-    const before = this.ofRange(this.server)?.status?.stock?.holder;
     this.server = merge(this.server, changed.map(stored));
-    const isOver = before !== undefined && this.ofRange(this.server)?.status?.stock?.holder !== before;
-    if (isOver) this.takeovers.push({ term: before, ms: this.ms });
     this.read(who);
     return true;
   }
@@ -546,17 +424,11 @@ class Cluster {
   ofRange = (copy: readonly IPPool[]): IPPool => copy.find(({ spec }) => spec.cidr === this.cidr)!;
 
   /** What a leader knows of the range as it was. */
-  elsewhere(who: 0 | 1): IPAllocation[] {
-    const others = this.copies[who].filter(({ spec }) => spec.cidr !== this.cidr);
-    return [
-      ...others.flatMap((pool) => claimsOf(pool, { holder: this.terms[who], now: at(this.ms) })),
-      ...this.promisedBefore[who].entries().map(([address, request]) => Object.assign({ ...request }, { address })),
-    ];
-  }
+  elsewhere = (who: 0 | 1): IPAllocation[] =>
+    this.copies[who].filter(({ spec }) => spec.cidr !== this.cidr).flatMap(({ status }) => status?.allocations ?? []);
 
   read(who: 0 | 1): void {
     this.copies[who] = this.server;
-    this.seen[who] = this.takeovers.length;
   }
 
   act(action: Action): void {
@@ -568,22 +440,14 @@ class Cluster {
         // In a cool-down there is time for whoever leads to see the PodNetworks that there are.
         if (action.ms > 1) this.catchUp();
         return;
-      case 'restart':
-        this.terms[action.who] += '+';
-        this.promised[action.who].clear();
-        this.promisedBefore[action.who].clear();
-        return;
       case 'declare':
         this.server = turn(this.server, { gateway: action.gateway, exclude: [...action.exclude] }).map(stored);
         return;
       case 'widen':
         if (this.cidr !== '10.0.0.0/27') return;
         this.cidr = '10.0.0.0/26';
-        for (const who of [0, 1] as const) {
-          this.read(who);
-          this.promised[who].forEach((request, address) => this.promisedBefore[who].set(address, request));
-          this.promised[who].clear();
-        }
+        this.read(0);
+        this.read(1);
         return;
       case 'remove': {
         const pod = this.pod(action.pod);
@@ -606,7 +470,7 @@ class Cluster {
         const had = this.living.get(pod);
         this.act({ do: 'detach', pod: action.pod });
         if (!had || this.living.has(pod)) return;
-        this.#wishes.set(pod, { interfaceKey: `${had.request.interfaceKey}+`, address: bare(had.address) });
+        this.#requested.set(pod, { interfaceKey: `${had.request.interfaceKey}+`, address: bare(had.address) });
         this.read(action.who);
         this.act({ do: 'release', who: action.who });
         return this.allocate(action.who, [action.pod]);
@@ -615,7 +479,7 @@ class Cluster {
         this.act({ do: 'detach', pod: action.pod });
         this.read(action.who);
         this.act({ do: 'release', who: action.who });
-        return this.promise(action.who, action.pod);
+        return this.allocate(action.who, [action.pod]);
       case 'release': {
         const exist = this.pods();
         const leaves = ({ podName, podUid }: { podName: string; podUid: string }) =>
@@ -625,8 +489,6 @@ class Cluster {
       }
       case 'allocate':
         return this.allocate(action.who, action.pods);
-      case 'promise':
-        return this.promise(action.who, action.pod);
       case 'writePodNetwork': {
         const next = this.onTheirWay.shift();
         if (next && !action.crash) this.use(next);
@@ -645,27 +507,21 @@ class Cluster {
     this.allocate(0, []);
   }
 
-  /** One write, as the operator does it: what is promised and what PodNetworks have is recorded along with what is asked for. */
-  allocate(who: 0 | 1, wanted: readonly number[]): void {
-    const asked = wanted.map((n) => this.request(n)).filter(({ podName }) => !this.living.has(podName));
+  /** One write, as the operator does it: what PodNetworks have is recorded along with what is asked for. */
+  allocate(who: 0 | 1, pods: readonly number[]): void {
+    const asked = pods.map((n) => this.request(n)).filter(({ podName }) => !this.living.has(podName));
     for (const { podName } of asked) this.content.delete(podName);
     const known = [...this.living.values()].map(({ request, address }): PoolRequest =>
       Object.assign({ ...request }, { address: bare(address), hasIt: true }),
     );
-    // Who asks for an address by name is too late if it is promised.
-    const before = [...this.promised[who].values(), ...known];
-    const requests = [...before, ...asked];
     const pool = this.ofRange(this.copies[who]);
-    const { changed, results } = allocate([pool], requests, {
+    const { changed, results } = allocate([pool], [...known, ...asked], {
       now: at(this.ms),
-      holder: this.terms[who],
       elsewhere: this.elsewhere(who),
     });
     if (!this.write(who, changed)) return;
-    const promised = new Map(this.promised[who]);
-    this.promised[who].clear();
     known.forEach(({ podName }, i) => {
-      const result = results[before.length - known.length + i]!;
+      const result = results[i]!;
       const { request, address } = this.living.get(podName)!;
       if ('address' in result) {
         if (result.address !== address) this.taken += 1;
@@ -676,36 +532,12 @@ class Cluster {
       }
     });
     asked.forEach((request, i) => {
-      const result = results[before.length + i]!;
+      const result = results[known.length + i]!;
       if (!('address' in result)) return;
-      if (promised.get(bare(result.address))?.podUid !== request.podUid)
-        this.check(pool, request, bare(result.address));
-      const because = { term: this.terms[who], seen: this.seen[who], ms: this.ms, because: 'recorded' as const };
-      const unwritten = changed.length === 0 ? { unwritten: because } : {};
+      this.check(pool, request, bare(result.address));
+      const unwritten = changed.length === 0 ? { unwrittenMs: this.ms } : {};
       this.onTheirWay.push({ request, address: result.address, ...unwritten });
     });
-  }
-
-  promise(who: 0 | 1, n: number): void {
-    const request = this.request(n);
-    if (request.address !== undefined) return; // only a write can tell whether it is free
-    const copy = this.ofRange(this.copies[who]);
-    const isOwn = ({ podUid, releasedAt }: { podUid: string; releasedAt?: string | undefined }) =>
-      podUid === request.podUid && releasedAt === undefined;
-    const isKnown = copy.status?.allocations?.some(isOwn) === true || [...this.promised[who].values()].some(isOwn);
-    if (this.living.has(request.podName) || isKnown) return;
-    const back = givenBack(copy, this.terms[who], request);
-    const others = new Set(this.elsewhere(who).map(({ address }) => address));
-    const address = [...(back ? [back] : []), ...stockOf(copy, this.terms[who])].find(
-      (one) => !this.promised[who].has(one) && !others.has(one),
-    );
-    if (address === undefined) return;
-    this.check(copy, request, address);
-    this.content.delete(request.podName);
-    this.promised[who].set(address, { ...request, address });
-    const because = address === back ? 'given back' : 'stock';
-    const unwritten = { term: this.terms[who], seen: this.seen[who], ms: this.ms, because } as const;
-    this.onTheirWay.push({ request, address: `${address}/${this.cidr.split('/')[1]}`, unwritten });
   }
 
   /** By what the leader knows of the range: what a pod holds it may keep though it is excluded by now. */
@@ -720,19 +552,15 @@ class Cluster {
   }
 
   use(entry: Living): void {
-    const { request, address, unwritten } = entry;
-    const over = unwritten && this.takeovers.slice(unwritten.seen).find(({ term }) => term === unwritten.term);
-    if (over && this.ms - over.ms >= coolDownMs) return;
+    const { request, address, unwrittenMs } = entry;
     // By a copy that was stale: another may have given it back for the pod, and from then on it cools down.
-    if (unwritten?.because === 'recorded' && this.ms - unwritten.ms >= coolDownMs) return;
+    if (unwrittenMs !== undefined && this.ms - unwrittenMs >= coolDownMs) return;
     if (this.living.has(request.podName)) return; // there is one already: the server refuses a second
     const rival = [...this.living.values()].find((one) => bare(one.address) === bare(address));
     if (rival) this.violations.push(`${address}: ${rival.request.podName} and ${request.podName}`);
     const before = this.lastUsed.get(bare(address));
     this.used += 1;
     if (address.endsWith('/26')) this.usedWide += 1;
-    if (unwritten?.because === 'stock') this.ofStock += 1;
-    if (unwritten?.because === 'given back') this.again += 1;
     if (before && before.uid !== request.podUid) this.inherited += 1;
     if (before?.uid === request.podUid && request.address !== undefined && this.ms - before.ms < coolDownMs)
       this.followed += 1;
@@ -779,8 +607,6 @@ describe('two leaders, crashes and retries', () => {
     const count = (what: (cluster: Cluster) => number): number => told.reduce((sum, cluster) => sum + what(cluster), 0);
     expect(count(({ refused }) => refused)).toBeGreaterThan(200);
     expect(count(({ used }) => used)).toBeGreaterThan(700);
-    expect(count(({ ofStock }) => ofStock)).toBeGreaterThan(100);
-    expect(count(({ again }) => again)).toBeGreaterThan(20);
     expect(count(({ inherited }) => inherited)).toBeGreaterThan(10);
     expect(count(({ followed }) => followed)).toBeGreaterThan(10);
   });

@@ -27,7 +27,7 @@ export interface PoolRequest {
 }
 
 export interface Allocated {
-  /** Pools to write with their resourceVersion, before anything uses an address of `results` that is not of the own stock. */
+  /** Pools to write with their resourceVersion, before anything uses an address of `results`. */
   readonly changed: readonly IPPool[];
   /** One a request, in order: the address with the prefix length of the range, or why there is none. */
   readonly results: readonly AllocationResult[];
