@@ -1,7 +1,7 @@
 # Podloom's commands. Each says what it does in `make help`; what a machine lacks is installed on the way (tools/bootstrap.sh).
 
 .DEFAULT_GOAL := help
-.PHONY: help setup cluster-needs deploy-needs test-needs up down test test-unit test-node test-api test-cluster test-kernel check fix fuzz bench image deploy undeploy clean
+.PHONY: help setup cluster-needs deploy-needs test-needs up down test test-unit test-node test-api test-cluster test-kernel check fix fuzz bench image deploy undeploy run-operator clean
 
 # The private Node and Go come first, also for everything that is started below.
 export PATH := $(CURDIR)/.tools/bin:$(PATH)
@@ -63,6 +63,13 @@ deploy: $(if $(IMAGE),deploy-needs,image) ## Install on the current kubectl cont
 
 undeploy: deploy-needs ## Take it away from the current kubectl context (CRDS=1: with all that people wrote)
 	@$(NODE) tools/deploy.ts --remove
+
+# As upstream has it: KEYCLOAK_URL, KEYCLOAK_REALM, KEYCLOAK_CLIENT_ID, KEYCLOAK_CLIENT_SECRET, KEYCLOAK_TARGET_CLIENT, MYDRIVE_PVCS_SIZE,
+# MYDRIVE_PVCS_STORAGE_CLASS and MYDRIVE_PVCS_NAMESPACE are read from the environment by the program itself.
+run-operator: export POD_NAMESPACE ?= default
+run-operator: export PODLOOM_TARGET_LABEL ?= crownlabs.polito.it/operator-selector=local
+run-operator: setup ## Run the operator of the labs from the sources on the current kubectl context
+	@./podloom labs-operator
 
 clean: ## Remove what was built in this folder (not the cache of Kubernetes binaries, nor a running cluster)
 	@rm -rf dist .tsbuild node_modules .tools

@@ -100,16 +100,26 @@ const made: readonly Resource[] = [
 const keyOf = ({ kind, metadata }: KubeObject): string =>
   [kind, [metadata.namespace, metadata.name].filter(Boolean).join('/')].join(' ');
 
-export async function labsWorld(): Promise<LabsWorld> {
-  const config = await loadConfig({ path: inject('kubeconfig') });
+/** Another server than that of the tier, with the kinds on it, and the user that the operator is there. */
+export interface Elsewhere {
+  readonly kubeconfig: string;
+  readonly user: string;
+  readonly namespace: string;
+}
+
+export async function labsWorld(elsewhere?: Elsewhere): Promise<LabsWorld> {
+  const config = await loadConfig({ path: elsewhere?.kubeconfig ?? inject('kubeconfig') });
+  const headers: Record<string, string> = elsewhere ? { 'impersonate-user': elsewhere.user } : {};
   const id = randomUUID().slice(0, 8);
-  const namespace = `labs-${id}`;
+  const namespace = elsewhere?.namespace ?? `labs-${id}`;
   const driveNamespace = `drives-${id}`;
   const labels = { 'test.podloom/id': id };
   const labelSelector = `test.podloom/id=${id}`;
   const client = createClient({ ...config, namespace });
-  await (installed ??= installKinds(client));
-  await client.create(namespaces, { metadata: { name: namespace, labels } });
+  if (!elsewhere) {
+    await (installed ??= installKinds(client));
+    await client.create(namespaces, { metadata: { name: namespace, labels } });
+  }
   const stop = new AbortController();
   const keeping = standIn(client, labelSelector, stop.signal);
   const running: RunningOperator[] = [];
@@ -137,7 +147,7 @@ export async function labsWorld(): Promise<LabsWorld> {
     driveNamespace,
     async operator(args = [], seen = () => undefined) {
       const one = startOperator(
-        config,
+        { ...config, headers },
         [
           `--namespace=${namespace}`,
           `--target-label=test.podloom/id=${id}`,

@@ -44,12 +44,15 @@ const declared = settings({
   capCpu: integer({ min: 0 }).default('25').describe('Most CPUs of a Tenant. 0 is no cap.'),
   capMemoryGiga: integer({ min: 0 }).default('50').describe('Most memory of a Tenant, in GB of 1000 MB. 0 is no cap.'),
   mydrivePvcsSize: text()
+    .env('MYDRIVE_PVCS_SIZE')
     .default('1Gi')
     .describe('Size of a personal drive. Larger than before, drives grow; a drive never shrinks.'),
   mydrivePvcsStorageClassName: text()
+    .env('MYDRIVE_PVCS_STORAGE_CLASS')
     .default('rook-nfs')
     .describe('StorageClass of personal drives; it must offer ReadWriteMany.'),
   mydrivePvcsNamespace: text()
+    .env('MYDRIVE_PVCS_NAMESPACE')
     .default('mydrive-pvcs')
     .describe('Namespace of the claims of all drives. It is made where it is missing.'),
   mydrivePvcsDelete: flag().describe(
@@ -77,7 +80,7 @@ const declared = settings({
     .default('')
     .describe('Its secret. The environment keeps it out of process lists.'),
   keycloakRolesClientId: text()
-    .env('KEYCLOAK_ROLES_CLIENT_ID')
+    .env('KEYCLOAK_TARGET_CLIENT')
     .default('')
     .describe('Client that has the roles of the workspaces. Left out, the one above.'),
 });
