@@ -132,7 +132,7 @@ const spec = ruled(
             reason: text(256, 'One word for programs: why it cannot be had.'),
             message: text(1024, 'A sentence for people.'),
           })
-          .describe('One wish that cannot be met as things are.'),
+          .describe('One request that cannot be met as things are.'),
       )
       .max(podNetworkRoom.waiting)
       .describe('What objects ask for and the pod cannot have: it waits for an address, or another object has it.')

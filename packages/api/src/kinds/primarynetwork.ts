@@ -32,7 +32,7 @@ const spec = ruled(
   {
     cel: 'has(self.mtuBytes) || has(self.txQueueLength) || has(self.sysctls) || has(self.routes)',
     holds: ({ mtuBytes, txQueueLength, sysctls, routes }) =>
-      [mtuBytes, txQueueLength, sysctls, routes].some((wish) => wish !== undefined),
+      [mtuBytes, txQueueLength, sysctls, routes].some((field) => field !== undefined),
     message: 'at least one of mtuBytes, txQueueLength, sysctls and routes must be set',
     reason: 'FieldValueRequired',
   },

@@ -91,4 +91,4 @@ export function isPrimaryApplied(network: PodNetwork | undefined): boolean {
 
 /** The agent has done what it can; what is not there is in nobody's power but the owners'. */
 export const isWaitingFor = ({ spec }: PodNetwork, reason: string | undefined): boolean =>
-  spec.waiting?.some((wish) => wish.reason === reason) ?? false;
+  spec.waiting?.some((entry) => entry.reason === reason) ?? false;
