@@ -38,11 +38,15 @@ type Request = LinkRequest | PrimaryRequest;
 export function composePod(pod: PodIdentity, settled: Settled, options: ComposeOptions = {}): ComposedPod {
   if (pod.hostNetwork || pod.namespace !== settled.namespace) return { interfaces: [], conflicts: [], problems: [] };
   const { requests, problems } = requestedFor(pod, settled, options);
-  const refusals = requests.flatMap((one) => refusalOf(one, settled) ?? []);
-
+  const refusals: Problem[] = [];
   const accepted: Request[] = [];
   const conflicts: ComposeConflict[] = [];
-  for (const request of requests.filter((one) => !refusalOf(one, settled)).toSorted(byAge)) {
+  for (const request of requests.toSorted(byAge)) {
+    const refusal = refusalOf(request, settled);
+    if (refusal) {
+      refusals.push(refusal);
+      continue;
+    }
     const conflict = settled.conflicts.get(request) ?? conflictWith(request, accepted);
     if (conflict) conflicts.push(conflict);
     else accepted.push(request);
@@ -75,11 +79,10 @@ function requestedFor(
 
   const named = namedBy(pod, types);
   const problems = [...named.problems];
-  const own = new Map(objects.keys().map((object) => [placeOf(refOf(object)), object]));
   for (const ref of named.refs) {
     const type = sourceTypeOf(ref.kind, types);
     if (!type?.requestsIn) continue;
-    const object = find ? find(ref) : own.get(placeOf(ref));
+    const object = find ? find(ref) : objects.keys().find((one) => placeOf(refOf(one)) === placeOf(ref));
     if (!object || object.metadata.deletionTimestamp) problems.push(missing(ref));
     else all.push(type.requestsIn(object, pod));
   }
