@@ -10,7 +10,7 @@ NODE := node --disable-warning=ExperimentalWarning
 
 # What the private cluster runs on, and what its images are made of. command:package
 CLUSTER_PACKAGES := runc:runc nft:nftables ip:iproute2 nsenter:util-linux busybox:busybox-static ping:iputils-ping nc.openbsd:netcat-openbsd tcpdump:tcpdump dash:dash bash:bash
-TEST_PACKAGES := qemu-system-x86_64:qemu-system-x86 cc:gcc ethtool:ethtool python3:python3 ssh-keygen:openssh-client
+TEST_PACKAGES := qemu-system-x86_64:qemu-system-x86 cc:gcc ethtool:ethtool python3:python3 ssh-keygen:openssh-client java:default-jre-headless mvn:maven
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -4,11 +4,12 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
-import { mkdir, readFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Unavailable } from '@podloom/api';
 import { binaries, type BinariesOptions } from './binaries/build.ts';
-import { apiServerArgs, etcdArgs } from './config/control-plane.ts';
+import { renderAuthentication } from './config/authentication.ts';
+import { apiServerArgs, authenticationFile, etcdArgs } from './config/control-plane.ts';
 import { ensurePki } from './pki/files.ts';
 import { httpsRequest, type Identity, isHealthy } from './process/https.ts';
 import { reservePorts } from './process/ports.ts';
@@ -24,6 +25,8 @@ export interface ControlPlaneOptions {
 export interface ControlPlane {
   /** Path of the administrator's kubeconfig. */
   kubeconfig: string;
+  /** Whose tokens the API server takes; it reads the file again when it changes. See renderAuthentication. */
+  authentication: string;
   /** Ends the API server as an administrator would, and starts it again at the same address. */
   restartApiServer(): Promise<void>;
   /** SIGKILL: connections break without a word. */
@@ -51,7 +54,16 @@ export async function startControlPlane({ dir, progress, signal }: ControlPlaneO
   const etcdUrl = `https://127.0.0.1:${clientPort}`;
 
   const etcdPlace = { dataDir: join(dir, 'etcd'), pki, clientPort, peerPort, unsafeNoFsync: true };
-  const apiPlace = { pki, etcdPort: clientPort, address: '127.0.0.1', port: apiPort, serviceRange: '10.96.0.0/16' };
+  const authentication = authenticationFile(dir);
+  await writeFile(authentication, renderAuthentication());
+  const apiPlace = {
+    authentication,
+    pki,
+    etcdPort: clientPort,
+    address: '127.0.0.1',
+    port: apiPort,
+    serviceRange: '10.96.0.0/16',
+  };
   const etcd = startMortal(built.path('etcd'), etcdArgs(etcdPlace), join(dir, 'etcd.log'));
   undo.defer(() => end(etcd, 'SIGKILL'));
   let apiServer: ChildProcess | undefined;
@@ -80,6 +92,7 @@ export async function startControlPlane({ dir, progress, signal }: ControlPlaneO
   const owned = undo.move();
   return {
     kubeconfig: join(pki, 'admin.kubeconfig'),
+    authentication,
     startApiServer,
     killApiServer: () => end(apiServer, 'SIGKILL'),
     async restartApiServer() {

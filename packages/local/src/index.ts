@@ -1,4 +1,5 @@
-export { binaries, type Binaries, type BinariesOptions, type BuildProgress } from './binaries/build.ts';
+export { binaries, type Binaries, type BinariesOptions } from './binaries/build.ts';
+export type { BuildProgress } from './binaries/once.ts';
 export { clusterExec, clusterLoad, clusterLogs, type ExecOptions, type LoadOptions } from './cluster/commands.ts';
 export { clusterDown } from './cluster/down.ts';
 export {
@@ -11,6 +12,7 @@ export {
 } from './cluster/status.ts';
 export type { ProcessState } from './cluster/state.ts';
 export { clusterUp, type UpOptions, type UpProgress, type UpResult } from './cluster/up.ts';
+export { renderAuthentication, type TokenIssuer } from './config/authentication.ts';
 export { startControlPlane, type ControlPlane, type ControlPlaneOptions } from './control-plane.ts';
 export { baseEntries, imageUser } from './images/base.ts';
 export { ensureOciArchive } from './images/ensure.ts';

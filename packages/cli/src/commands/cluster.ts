@@ -27,7 +27,7 @@ function up(): Command {
     .description('start it; what is missing is built once; a running cluster is left as it is')
     .addOption(nameOption())
     .option('--nodes <count>', 'number of nodes (default: 2, or as many as it has)', parseCount)
-    .option('--with <parts>', 'what labs need, also for a running cluster: storage,registry', parseList)
+    .option('--with <parts>', 'what labs need, also for a running cluster: storage,identity,registry', parseList)
     .action(async ({ name, nodes, with: parts = [] }: { name: string; nodes?: number; with?: string[] }) => {
       const startedAt = performance.now();
       const progress = progressOn(process.stderr);
@@ -137,7 +137,7 @@ export function describeCluster(cluster: ClusterStatus, now: number): string {
 }
 
 function describePart({ name, state, reason, facts }: PartStatus): string {
-  const lines = Object.entries(facts).map(([fact, value]) => `  ${fact.padEnd(14)}${value}`);
+  const lines = Object.entries(facts).map(([fact, value]) => `  ${fact.padEnd(20)}${value}`);
   return [`${name}: ${state}${reason ? `, tried again: ${reason}` : ''}`, ...lines].join('\n');
 }
 

@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { run } from '../process/run.ts';
-import { binaries, type BuildProgress } from './build.ts';
+import { binaries } from './build.ts';
+import type { BuildProgress } from './once.ts';
 import { findGo } from './go.ts';
 import { readModule } from './modules.ts';
 

@@ -1,25 +1,11 @@
-/**
- * Builds the Go modules once and keeps the result outside the checkout. A build happens in a folder of its own that is
- * renamed when it is complete, so a folder that exists is a finished one, whatever was interrupted.
- */
-import { access, mkdir, rename, rm } from 'node:fs/promises';
-import { homedir } from 'node:os';
+/** Builds the Go modules once and keeps the result outside the checkout. */
+import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Unavailable } from '@podloom/api';
-import { withLock } from '../process/lock.ts';
 import { run } from '../process/run.ts';
 import { findGo } from './go.ts';
 import { type GoModule, type ModuleName, readModule, renamed } from './modules.ts';
-
-export interface BuildProgress {
-  kind: 'build';
-  module: ModuleName;
-  version: string;
-  index: number;
-  total: number;
-  elapsedMs: number;
-  done: boolean;
-}
+import { type BuildProgress, cacheDir, exists, makeOnce } from './once.ts';
 
 export interface BinariesOptions {
   modules?: readonly ModuleName[];
@@ -33,10 +19,6 @@ export interface Binaries {
   path: (name: string) => string;
   /** All folders, as PATH wants them. */
   searchPath: string;
-}
-
-export function cacheDir(): string {
-  return join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'podloom');
 }
 
 const allModules = ['pause', 'node', 'kubernetes', 'coredns', 'helm'] as const;
@@ -66,55 +48,17 @@ async function ensureBuilt(
   progress?: (event: BuildProgress) => void,
   signal?: AbortSignal,
 ): Promise<string> {
-  const folder = join(cacheDir(), 'bin', module.key);
-  if (await exists(folder)) return folder;
-  return withLock(
-    folder,
-    async () => {
-      if (await exists(folder)) return folder;
-      const started = Date.now();
-      const tell = (done: boolean) =>
-        progress?.({
-          kind: 'build',
-          module: module.name,
-          version: module.version,
-          ...place,
-          elapsedMs: Date.now() - started,
-          done,
-        });
-      tell(false);
-      const timer = setInterval(tell, 1000, false);
-      try {
-        await build(module, folder, signal);
-      } finally {
-        clearInterval(timer);
-      }
-      tell(true);
-      return folder;
-    },
-    signal,
-  );
-}
-
-async function build(module: GoModule, folder: string, signal?: AbortSignal): Promise<void> {
-  const go = await findGo(module.goVersion);
-  const unfinished = `${folder}.unfinished`;
-  await rm(unfinished, { recursive: true, force: true });
-  await mkdir(unfinished, { recursive: true });
-  await run(go, ['build', '-trimpath', '-ldflags', module.ldflags, '-o', `${unfinished}/`, ...module.packages], {
-    cwd: module.dir,
-    env: { CGO_ENABLED: '0', GOTOOLCHAIN: 'local', GOWORK: 'off', GOFLAGS: '-mod=readonly' },
-    ...(signal && { signal }),
+  const what = { module: module.name, version: module.version, ...place };
+  const options = { folder: join(cacheDir(), 'bin', module.key), what };
+  return makeOnce({ ...options, ...(progress && { progress }), ...(signal && { signal }) }, async (unfinished) => {
+    const go = await findGo(module.goVersion);
+    await run(go, ['build', '-trimpath', '-ldflags', module.ldflags, '-o', `${unfinished}/`, ...module.packages], {
+      cwd: module.dir,
+      env: { CGO_ENABLED: '0', GOTOOLCHAIN: 'local', GOWORK: 'off', GOFLAGS: '-mod=readonly' },
+      ...(signal && { signal }),
+    });
+    for (const [from, to] of Object.entries(renamed)) {
+      if (await exists(join(unfinished, from))) await rename(join(unfinished, from), join(unfinished, to));
+    }
   });
-  for (const [from, to] of Object.entries(renamed)) {
-    if (await exists(join(unfinished, from))) await rename(join(unfinished, from), join(unfinished, to));
-  }
-  await rename(unfinished, folder);
-}
-
-async function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
 }

@@ -40,7 +40,13 @@ function tls(prefix: string, pki: string): string[] {
   ];
 }
 
+/** Where the API server looks for whom else to believe; it must be there before it starts. */
+export function authenticationFile(dir: string): string {
+  return join(dir, 'authentication.json');
+}
+
 export interface ApiServerPlace {
+  authentication: string;
   pki: string;
   etcdPort: number;
   address: string;
@@ -48,7 +54,14 @@ export interface ApiServerPlace {
   serviceRange: string;
 }
 
-export function apiServerArgs({ pki, etcdPort, address, port, serviceRange }: ApiServerPlace): string[] {
+export function apiServerArgs({
+  authentication,
+  pki,
+  etcdPort,
+  address,
+  port,
+  serviceRange,
+}: ApiServerPlace): string[] {
   const file = (name: string) => join(pki, name);
   return [
     `--etcd-servers=https://127.0.0.1:${etcdPort}`,
@@ -79,6 +92,7 @@ export function apiServerArgs({ pki, etcdPort, address, port, serviceRange }: Ap
     '--authorization-mode=Node,RBAC',
     '--enable-admission-plugins=NodeRestriction',
     '--anonymous-auth=false',
+    `--authentication-config=${authentication}`,
     '--allow-privileged=true',
     '--profiling=false',
   ];

@@ -3,13 +3,14 @@
  * row in parts.ts. It can be started with the cluster or later, and goes with it.
  */
 import type { Client } from '@podloom/kube';
-import type { Binaries, BuildProgress } from '../binaries/build.ts';
+import type { Binaries } from '../binaries/build.ts';
 import type { ModuleName } from '../binaries/modules.ts';
+import type { BuildProgress } from '../binaries/once.ts';
 import type { ClusterPlan } from '../cluster/plan.ts';
 import type { LeafRequest } from '../pki/x509.ts';
 import type { Launcher } from '../supervisor/launcher.ts';
 
-export type PartName = 'storage' | 'registry';
+export type PartName = 'storage' | 'identity' | 'registry';
 
 export interface PartState {
   name: PartName;

@@ -7,7 +7,9 @@ const plan = planCluster('/var/lib/podloom', { name: 'demo', network: 90, nodes:
 describe('the parts of a cluster', () => {
   it('are known by their names, and a wrong one is told which there are', () => {
     expect(parsePartNames([...partNames])).toEqual(partNames);
-    expect(() => parsePartNames(['Storage'])).toThrow('There is no part "Storage"; there are storage, registry');
+    expect(() => parsePartNames(['Storage'])).toThrow(
+      'There is no part "Storage"; there are storage, identity, registry',
+    );
   });
 
   it('have certificates whose files are in nobody else’s way', () => {

@@ -4,10 +4,11 @@ import type { ModuleName } from '../binaries/modules.ts';
 import type { ClusterPlan } from '../cluster/plan.ts';
 import type { LeafRequest } from '../pki/x509.ts';
 import type { Part, PartName } from './part.ts';
+import { identity } from './identity.ts';
 import { registry } from './registry.ts';
 import { storage } from './storage.ts';
 
-export const parts: Readonly<Record<PartName, Part>> = { storage, registry };
+export const parts: Readonly<Record<PartName, Part>> = { storage, identity, registry };
 
 export const partNames = Object.keys(parts) as readonly PartName[];
 

@@ -15,6 +15,7 @@ import { confined, ownFolder, seenAs } from '../supervisor/confined.ts';
 import type { Part } from './part.ts';
 
 const port = 5000;
+const user = 61_002;
 const username = 'podloom';
 
 const hostOf = (plan: ClusterPlan): string => `${plan.controlAddress}:${port}`;
@@ -38,8 +39,8 @@ export const registry: Part = {
     const program = built.path('registry');
     const hash = await run(program, ['hash-password'], { input: password });
     const pki = async (name: string) => readFile(join(plan.pki, name), 'utf8');
-    await ownFolder(join(dir, 'images'));
-    await ownFolder(join(dir, 'server'), {
+    await ownFolder(user, join(dir, 'images'));
+    await ownFolder(user, join(dir, 'server'), {
       'config.json': JSON.stringify(config(plan, password)),
       accounts: `${username}:${hash.trim()}\n`,
       'tls.crt': await pki('registry.crt'),
@@ -48,7 +49,9 @@ export const registry: Part = {
     await tellNodes(plan, password);
     const folders = { server: join(dir, 'server'), images: join(dir, 'images'), program: dirname(program) };
     const command = [seenAs('program', 'registry'), 'serve', seenAs('server', 'config.json')] as const;
-    launcher.inControl('registry', ['unshare', ...confined(folders, command)], { OTEL_TRACES_EXPORTER: 'none' });
+    launcher.inControl('registry', ['unshare', ...confined({ user, folders, command })], {
+      OTEL_TRACES_EXPORTER: 'none',
+    });
     const ca = await pki('ca.crt');
     await waitFor(async () => answers(plan, ca), { what: 'An answer of the registry', timeoutMs: 60_000, signal });
   },

@@ -14,7 +14,7 @@ import {
   serviceAccounts,
   storageClasses,
 } from '@podloom/kube';
-import { cacheDir } from '../binaries/build.ts';
+import { cacheDir } from '../binaries/once.ts';
 import type { ClusterPlan } from '../cluster/plan.ts';
 import { ensureOciArchive } from '../images/ensure.ts';
 import { busyboxProgram } from '../images/tools.ts';
@@ -27,6 +27,7 @@ const provisioner = 'rancher.io/local-path';
 const namespace = 'podloom-storage';
 const account = 'local-path-helper';
 const user = 'podloom:storage';
+const uid = 61_001;
 const image = 'podloom.local/storage-helper:v1';
 const fieldManager = 'podloom-cluster';
 
@@ -47,7 +48,7 @@ export const storage: Part = {
   async start({ plan, built, client, launcher, loadImage }) {
     const own = join(plan.dir, 'storage-provisioner');
     await mkdir(folderOf(plan), { recursive: true, mode: 0o700 });
-    await ownFolder(own, {
+    await ownFolder(uid, own, {
       'config.json': JSON.stringify(provisionerConfig(plan)),
       'helper-pod.json': JSON.stringify(helperPod),
       kubeconfig: await readFile(join(plan.pki, 'storage.kubeconfig'), 'utf8'),
@@ -64,10 +65,9 @@ export const storage: Part = {
       'service-account-name': account,
     };
     const args = Object.entries(options).map(([option, value]) => `--${option}=${value}`);
-    launcher.inControl('local-path-provisioner', [
-      'unshare',
-      ...confined({ own, program: dirname(program) }, [seenAs('program', basename(program)), 'start', ...args]),
-    ]);
+    const folders = { own, program: dirname(program) };
+    const command = [seenAs('program', basename(program)), 'start', ...args] as const;
+    launcher.inControl('local-path-provisioner', ['unshare', ...confined({ user: uid, folders, command })]);
   },
 };
 

@@ -6,7 +6,13 @@ import type { Binaries } from '../binaries/build.ts';
 import { isLinked } from '../cluster/link.ts';
 import type { ClusterPlan, NodePlan } from '../cluster/plan.ts';
 import type { SupervisorState } from '../cluster/state.ts';
-import { apiServerArgs, controllerManagerArgs, etcdArgs, schedulerArgs } from '../config/control-plane.ts';
+import {
+  apiServerArgs,
+  authenticationFile,
+  controllerManagerArgs,
+  etcdArgs,
+  schedulerArgs,
+} from '../config/control-plane.ts';
 import { dnsReadyPort, kubeletArgs, kubeletSysctls, nodePaths } from '../config/node.ts';
 import { run } from '../process/run.ts';
 import { waitFor } from '../process/wait.ts';
@@ -67,7 +73,15 @@ export async function startCluster(options: StartOptions): Promise<RunningCluste
   const { pki } = plan;
   const unsafeNoFsync = plan.throwAway ?? false;
   const etcd = { dataDir: join(plan.dir, 'etcd'), pki, clientPort: 2379, peerPort: 2380, unsafeNoFsync };
-  const api = { pki, etcdPort: 2379, address: plan.controlAddress, port: 6443, serviceRange: plan.serviceRange };
+  const authentication = authenticationFile(plan.dir);
+  const api = {
+    authentication,
+    pki,
+    etcdPort: 2379,
+    address: plan.controlAddress,
+    port: 6443,
+    serviceRange: plan.serviceRange,
+  };
   inControl('etcd', etcdArgs(etcd));
   inControl('kube-apiserver', apiServerArgs(api));
   for (const node of plan.members) {

@@ -3,6 +3,8 @@ import { constants, copyFile, mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Binaries } from '../binaries/build.ts';
 import type { ClusterPlan } from '../cluster/plan.ts';
+import { renderAuthentication } from '../config/authentication.ts';
+import { authenticationFile } from '../config/control-plane.ts';
 import {
   kubeletSysctls,
   renderCni,
@@ -17,6 +19,8 @@ const cniPlugins = ['bridge', 'host-local', 'loopback', 'macvlan', 'portmap', 'p
 export async function writeFiles(plan: ClusterPlan, built: Binaries): Promise<void> {
   await mkdir(plan.logs, { recursive: true });
   await write(join(plan.dir, 'Corefile'), renderCorefile(plan));
+  // An issuer is believed when it answers, not before.
+  await write(authenticationFile(plan.dir), renderAuthentication());
   await Promise.all(
     plan.members.map(async (node) => {
       const own = (file: string) => join(node.dir, file);

@@ -43,6 +43,11 @@ export class Launcher {
     this.#launch(`${node.name}/${name}`, enterNode(this.pidOf(node)), command, {});
   }
 
+  /** How often a process ended by itself. */
+  restartsOf(name: string): number {
+    return this.#daemons.find(({ state }) => state.name === name)?.state.restarts ?? 0;
+  }
+
   pidOf(node: NodePlan): number {
     return this.#options.nodes.get(node.name)?.pid ?? 0;
   }
