@@ -4,18 +4,17 @@
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { kinds } from '@podloom/api';
 import { sourceTypes } from '@podloom/network';
 import { stringify } from 'yaml';
 
 const file = join(import.meta.dirname, '../deploy/chart/files/kinds.yaml');
 
-const sources = sourceTypes.map(({ kind: { group, plural, kind }, finalizer }) => ({
-  group,
-  plural,
+const sources = sourceTypes.map((type) => ({
+  group: type.kind.group,
+  plural: type.kind.plural,
   // What is another project's gets no finalizer, and tenants their rights to it from there.
-  isOurs: finalizer !== undefined,
-  hasStatus: kinds.some((one) => one.kind === kind && one.group === group && one.status !== undefined),
+  isOurs: type.finalizer !== undefined,
+  hasStatus: type.report !== undefined,
 }));
 const text = `# Generated from the registry of sources by \`make fix\`; do not edit.\n${stringify({ sources })}`;
 

@@ -199,6 +199,8 @@ async function deletePools(client: Client, signal: AbortSignal): Promise<void> {
 }
 
 async function letGo(type: SourceType, client: Client, signal: AbortSignal): Promise<void> {
+  // Of another project's kind nothing is taken back.
+  if (type.finalizer === undefined) return;
   const { finalizer, kind } = type;
   const { resource } = kind;
   const { items } = await client.list(resource, { signal });
@@ -207,7 +209,7 @@ async function letGo(type: SourceType, client: Client, signal: AbortSignal): Pro
       unlessGone(async () => {
         const status = withdrawnStatus(source, type) as unknown as NonNullable<SourceObject['status']>;
         const said = await applyStatus<KubeObject>(client, resource, source, status, { fieldManager, signal });
-        if (finalizer !== undefined && hasFinalizer(said, finalizer))
+        if (hasFinalizer(said, finalizer))
           await removeFinalizer(client, resource, said as SourceObject, finalizer, { signal });
       }),
     ),

@@ -90,7 +90,7 @@ export function reportOf(facts: SourceFacts, nowMs: number): Report {
   const common = { observedGeneration: source.metadata.generation, conditions };
   return {
     isInProgress: !isDone && lost.length === 0 && problems.length === 0,
-    status: { ...common, ...type.report({ phase, pods: states.length, lists, bridges: bridgesOf(facts) }) },
+    status: { ...common, ...type.report?.({ phase, pods: states.length, lists, bridges: bridgesOf(facts) }) },
   };
 }
 

@@ -55,6 +55,8 @@ export async function reconcileSource(
   const my = pace.get(key) ?? {};
   pace.set(key, my);
   if (source.metadata.deletionTimestamp) return await letGo(key, source, type, { context, my, signal });
+  // Without a status, what is wrong is told by Events when its pods are looked at.
+  if (!type.report) return 'done';
 
   const nowMs = context.clock.monotonicMs();
   if (my.nextMs !== undefined && my.nextMs > nowMs) return { retryAfterMs: my.nextMs - nowMs };
@@ -165,10 +167,11 @@ async function letGo(
   const { client, caches, clock } = context;
   const { finalizer } = type;
   if (finalizer === undefined || !hasFinalizer(source, finalizer) || context.isUsed(key)) return 'done';
-  const left = stillThere(source, key, caches.podNetworks.by('namespace', source.metadata.namespace ?? ''), context);
+  const { namespace = '' } = source.metadata;
+  const left = stillThere(source, key, caches.podNetworks.by('namespace', namespace), context);
   if (left.length === 0) {
     // A PodNetwork that a leader before us made may be on its way to our cache.
-    const networks = await context.listPodNetworks(source.metadata.namespace ?? '');
+    const networks = await context.listPodNetworks(namespace);
     if (stillThere(source, key, networks, context).length > 0) return { retryAfterMs: removalHoldMs };
     await removeFinalizer(client, type.kind.resource, source, finalizer, { signal });
     return 'done';

@@ -114,7 +114,10 @@ export interface Findings {
 /** A row of the registry. */
 export interface SourceType<T extends SourceObject = SourceObject> {
   readonly kind: Pick<Kind, 'group' | 'apiVersion' | 'kind' | 'plural'> & { readonly resource: Resource<T> };
-  /** Left out for kinds of other projects, on which nothing of ours is written but a status. */
+  /**
+   * Left out for kinds of other projects, on which nothing of ours is written but a status. Who waits for it looks at the PodNetworks of the object's own
+   * namespace: it is for kinds that choose pods there.
+   */
   readonly finalizer?: string;
   /** Annotations of pods that `namedBy` and `requestsIn` read. The operator keeps no others. */
   readonly annotations?: readonly string[];
@@ -128,8 +131,8 @@ export interface SourceType<T extends SourceObject = SourceObject> {
   requests(object: T): Requests;
   /** What the object gives a pod that names it. The pod is told if there is no such object. */
   requestsIn?(object: T, pod: PodIdentity): PodRequests;
-  /** The fields of its status beside observedGeneration and conditions. */
-  report(findings: Findings): object;
+  /** The fields of its status beside observedGeneration and conditions. Left out for kinds that have no status: their problems are told by Events. */
+  report?(findings: Findings): object;
   /** The status has a phase, as those of upstream do. */
   readonly hasPhase?: true;
   /** Each pod has its lines in the status. */
