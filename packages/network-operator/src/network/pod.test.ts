@@ -2,7 +2,7 @@ import { type PodNetwork, podNetworkKind } from '@podloom/api';
 import { type Pod, manualClock } from '@podloom/kube';
 import type { AddressRequest, PoolRequest } from '@podloom/network';
 import { describe, expect, it } from 'vitest';
-import { giveAddresses } from './pod.ts';
+import { giveAddresses, withUnread } from './pod.ts';
 
 const key = 'PodConfig/c/pc0';
 const pod = (name: string): Pod => ({
@@ -85,5 +85,15 @@ describe('an interface that moves to another bridge with the same range', () => 
     await give('a', [range()], network('a', 'former', ['10.0.0.9/24']));
     await give('a', [range()], network('a', 'br', ['10.0.0.9/24']));
     expect(asked).toEqual(['a any', 'a 10.0.0.9 that it has']);
+  });
+});
+
+describe('an annotation that cannot be read', () => {
+  it('leaves the pod what it has of the kind that it names, and gives nothing anew', () => {
+    const before = network('a', 'br', ['10.0.0.9/24']);
+    const none = { interfaces: [] };
+    expect(withUnread(none, before, { unread: ['PodConfig'] }).interfaces).toEqual(before.spec.interfaces);
+    expect(withUnread(none, before, { unread: ['Bridge'] }).interfaces).toEqual([]);
+    expect(withUnread(none, undefined, { unread: ['PodConfig'] }).interfaces).toEqual([]);
   });
 });

@@ -109,7 +109,7 @@ export async function reconcilePod(pod: Pod, context: NetworkContext, { signal }
     }
   };
   const addressed = await telling(() => giveAddresses(pod, composed, network, context));
-  const spec = specOf(pod, composed, addressed);
+  const spec = specOf(pod, composed, withUnread(addressed, network, composed));
   const wanted = { spec, waiting: addressed.waiting };
   judge(spec, [...addressed.problems, ...refusedBefore]);
 
@@ -149,7 +149,7 @@ export async function reconcileGonePod(
   return done;
 }
 
-const nothing: PodComposition = { interfaces: [], conflicts: [], problems: [], sources: [] };
+const nothing: PodComposition = { interfaces: [], conflicts: [], problems: [], unread: [], sources: [] };
 
 /** A pod that is about to end keeps what it has until then, as far as it is still asked for, and gets nothing new. */
 function forPod(pod: Pod, network: PodNetwork | undefined, composed: PodComposition): PodComposition {
@@ -320,6 +320,16 @@ function primaryGuess(
   if (ready?.status !== 'False' || unfinished.has(ready.reason) || isWaitingFor(network, ready.reason))
     return undefined;
   return ready;
+}
+
+/** An annotation that cannot be read changes nothing: the pod keeps what it has of the objects that it named in it. */
+export function withUnread<A extends Pick<Addressed, 'interfaces'>>(
+  addressed: A,
+  network: PodNetwork | undefined,
+  { unread }: Pick<PodComposition, 'unread'>,
+): A {
+  const kept = (network?.spec.interfaces ?? []).filter(({ source }) => unread.includes(source.kind));
+  return { ...addressed, interfaces: [...addressed.interfaces, ...kept] };
 }
 
 function specOf(

@@ -31,6 +31,7 @@ function attached(name: string, links: number): PodState {
     interfaces: interfaces.map((one) => ({ interface: one, requests: [] })),
     conflicts: [],
     problems: [],
+    unread: [],
     sources: [source],
   };
   const verdict = { podUid: name, composed, spec: network.spec, seen: new Map(), problems: [] };

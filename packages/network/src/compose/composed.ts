@@ -38,4 +38,6 @@ export interface ComposedPod {
   readonly conflicts: readonly ComposeConflict[];
   /** What is asked for in this pod and may not be had, or cannot be read. */
   readonly problems: readonly Problem[];
+  /** Kinds whose objects the pod names in a text that cannot be read. What it has of them stays until the text can be read. */
+  readonly unread: readonly string[];
 }

@@ -36,8 +36,9 @@ type Request = LinkRequest | PrimaryRequest;
 
 /** `settled` is of the pod's namespace. */
 export function composePod(pod: PodIdentity, settled: Settled, options: ComposeOptions = {}): ComposedPod {
-  if (pod.hostNetwork || pod.namespace !== settled.namespace) return { interfaces: [], conflicts: [], problems: [] };
-  const { requests, problems } = requestedFor(pod, settled, options);
+  if (pod.hostNetwork || pod.namespace !== settled.namespace)
+    return { interfaces: [], conflicts: [], problems: [], unread: [] };
+  const { requests, problems, unread } = requestedFor(pod, settled, options);
   const refusals: Problem[] = [];
   const accepted: Request[] = [];
   const conflicts: ComposeConflict[] = [];
@@ -58,6 +59,7 @@ export function composePod(pod: PodIdentity, settled: Settled, options: ComposeO
     ...(primary === undefined ? {} : { primary }),
     conflicts,
     problems: [...problems, ...refusals],
+    unread,
   };
 }
 
@@ -72,7 +74,7 @@ function requestedFor(
   pod: PodIdentity,
   { objects }: Settled,
   { find, types = sourceTypes }: ComposeOptions,
-): { readonly requests: readonly Request[]; readonly problems: readonly Problem[] } {
+): { readonly requests: readonly Request[] } & Pick<ComposedPod, 'problems' | 'unread'> {
   const all: Pick<Requests, 'links' | 'primaries' | 'problems'>[] = [];
   const isChosen = choiceOf(pod, types);
   for (const [object, requests] of objects) if (isChosen(object)) all.push({ ...requests, problems: [] });
@@ -89,6 +91,7 @@ function requestedFor(
   return {
     requests: all.flatMap(({ links = [], primaries = [] }) => [...links, ...primaries]),
     problems: [...problems, ...all.flatMap((one) => one.problems ?? [])],
+    unread: named.unread,
   };
 }
 

@@ -103,7 +103,9 @@ describe("a source that is the pod's own annotation", () => {
   });
 
   it('says on the pod what cannot be read', () => {
-    expect(compose('a/b/c', []).problems).toMatchObject([
+    const { problems, unread } = compose('a/b/c', []);
+    expect(unread).toEqual(['Plug']);
+    expect(problems).toMatchObject([
       { ref: { kind: 'Pod', name: 'p' }, reason: 'InvalidAnnotation', message: expect.stringContaining('"a/b/c"') },
     ]);
   });

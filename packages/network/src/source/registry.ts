@@ -32,22 +32,26 @@ export interface Naming {
   readonly refs: readonly ObjectRef[];
   /** Labels and annotations that cannot be read. */
   readonly problems: readonly Problem[];
+  /** Kinds whose objects are named in them. */
+  readonly unread: readonly string[];
 }
 
 export function namedBy(pod: PodIdentity, types = sourceTypes): Naming {
   const refs: ObjectRef[] = [];
   const problems: Problem[] = [];
+  const unread: string[] = [];
   for (const type of types) {
+    const { apiVersion, kind } = type.kind;
     try {
-      const { apiVersion, kind } = type.kind;
       for (const { namespace, name } of type.namedBy?.(pod) ?? []) refs.push({ apiVersion, kind, namespace, name });
     } catch (error) {
       if (!(error instanceof InvalidInput)) throw error;
       const ref = { apiVersion: 'v1', kind: 'Pod', namespace: pod.namespace, name: pod.name };
       problems.push({ ref, reason: 'InvalidAnnotation', message: error.message });
+      unread.push(kind);
     }
   }
-  return { refs, problems };
+  return { refs, problems, unread };
 }
 
 /** A question for many objects: does this one choose the pod, or the pod it? */
