@@ -126,7 +126,7 @@ export {
 } from './controller/controller.ts';
 export { owns } from './controller/owns.ts';
 export { done, retry, retryAfter, type Result } from './controller/result.ts';
-export { knocks } from './controller/knocks.ts';
+export { knocks, type Knocks } from './controller/knocks.ts';
 export { runAsLeader, type LeadershipOptions } from './leader/election.ts';
 export { runOperator, type OperatorOptions, type OperatorTools } from './operator/operator.ts';
 export type { Part, PartContext } from './operator/parts.ts';

@@ -22,7 +22,12 @@ const newsOf = (verdict: Verdict | undefined): News[] => [
 
 const textOf = ({ ref, reason, message }: News): string => `${ref.kind} ${ref.name} ${reason} ${message}`;
 
-export function tellNews(pod: Pod, old: Verdict | undefined, now: Verdict, { events, sources }: NetworkContext): void {
+export function tellNews(
+  pod: Pod,
+  old: Verdict | undefined,
+  now: Verdict,
+  { events, sources }: Pick<NetworkContext, 'events' | 'sources'>,
+): void {
   const told = new Set(old?.podUid === now.podUid ? newsOf(old).map(textOf) : []);
   for (const one of newsOf(now).filter((news) => !told.has(textOf(news)))) {
     events.warning(pod, one.reason, one.message);

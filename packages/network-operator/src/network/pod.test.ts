@@ -47,7 +47,7 @@ function world(taken: Record<string, string> = {}) {
       return { address: `${address}/${cidr.split('/')[1]}` };
     },
   };
-  const context = { allocator, clock: manualClock(0), waits: () => undefined } as unknown as Parameters<
+  const context = { allocator, clock: manualClock(0), waiting: { set: () => undefined } } as unknown as Parameters<
     typeof giveAddresses
   >[3];
   const give = (name: string, requests: readonly AddressRequest[], before?: PodNetwork) =>

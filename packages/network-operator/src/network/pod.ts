@@ -1,11 +1,11 @@
 /**
- * From all objects that choose a pod to its one PodNetwork: compose from caches, one write of the pool of addresses together with everyone who asks at
- * the same time, one write of the PodNetwork. Finalizers are written after it: without them nothing is lost but that an object is seen until its links
- * are gone.
+ * From all objects that choose a pod to its one PodNetwork: compose from caches, see that each object has its finalizer, take addresses, write the
+ * PodNetwork. In this order, so that whatever is written can be found again, and taken back, from what was written before.
  *
  * What goes is taken out of the PodNetwork first; its addresses are given back only when the agent has seen that, or when pod or node are no more.
  */
 import {
+  type KubeObject,
   type PodInterface,
   type PodNetwork,
   type PodNetworkSpec,
@@ -85,7 +85,7 @@ export async function reconcilePod(pod: Pod, context: NetworkContext, { signal }
     network = undefined;
   }
   if (!isServed(pod, network) || (!network && !nodeIsThere)) {
-    context.forget(pod);
+    forget(pod, context);
     if (network) await remove(network, context, signal);
     if (isFinished(pod)) await releaseForGone(key, undefined, context, signal);
     return done;
@@ -93,13 +93,13 @@ export async function reconcilePod(pod: Pod, context: NetworkContext, { signal }
 
   const seen = new Map(context.view.choosing(pod).map((one) => [keyOfSource(one), editionOf(one)]));
   const composed = hasNoAgent(node) ? nothing : forPod(pod, network, context.view.compose(pod));
-  using _ = context.uses(composed.sources);
+  using _ = context.holds.use(composed.sources);
   const judge = (spec: PodNetworkSpec, found: readonly Problem[]): void => {
     const problems = problemsOf(pod, composed, found, network, context);
-    context.judge(pod, { podUid: pod.metadata.uid ?? '', composed, spec, problems, seen });
+    context.verdicts.judge(pod, { podUid: pod.metadata.uid ?? '', composed, spec, problems, seen });
   };
   // Said until it is over, and not anew at each try.
-  const refusedBefore = (context.verdictOf(pod)?.problems ?? []).filter(({ reason }) => reason === refused);
+  const refusedBefore = (context.verdicts.of(pod)?.problems ?? []).filter(({ reason }) => reason === refused);
   const telling = async <T>(write: () => Promise<T>): Promise<T> => {
     try {
       return await write();
@@ -108,6 +108,7 @@ export async function reconcilePod(pod: Pod, context: NetworkContext, { signal }
       throw error;
     }
   };
+  await telling(() => context.holds.ensure(composed.sources));
   const addressed = await telling(() => giveAddresses(pod, composed, network, context));
   const spec = specOf(pod, composed, withUnread(addressed, network, composed));
   const wanted = { spec, waiting: addressed.waiting };
@@ -118,8 +119,6 @@ export async function reconcilePod(pod: Pod, context: NetworkContext, { signal }
     await telling(() => (network ? update(network, spec, context, signal) : create(pod, spec, context, signal)));
   }
   if (refusedBefore.length > 0) judge(spec, addressed.problems);
-  // While the agent works, nothing is written that is not needed yet.
-  context.hold(composed.sources, !isOther && network && isObserved(network) ? 'now' : 'soon');
   const later = addressed.retryMs === undefined ? done : retryAfter(addressed.retryMs, 'An address has to cool down');
   if (isOther) return later; // the agent's answer brings us back here
   if (network && isIdle(spec) && (isClean(network) || !nodeIsThere)) {
@@ -139,7 +138,7 @@ export async function reconcileGonePod(
   { signal }: ReconcileContext,
 ): Promise<Result> {
   const key = objectKey(name, namespace);
-  context.forget({ metadata: { name, namespace } });
+  forget({ metadata: { name, namespace } }, context);
   const network = context.podNetworks.get(key);
   if (network) {
     if ((await livingUid(key, context, signal)) === network.spec.podUid) return done;
@@ -147,6 +146,11 @@ export async function reconcileGonePod(
   }
   await releaseForGone(key, undefined, context, signal);
   return done;
+}
+
+function forget(pod: Pick<KubeObject, 'metadata'>, { verdicts, waiting }: NetworkContext): void {
+  verdicts.forget(pod);
+  waiting.set(keyOf(pod), []);
 }
 
 const nothing: PodComposition = { interfaces: [], conflicts: [], problems: [], unread: [], sources: [] };
@@ -175,11 +179,11 @@ export async function giveAddresses(
   pod: Pod,
   { interfaces }: Pick<PodComposition, 'interfaces'>,
   network: PodNetwork | undefined,
-  context: Pick<NetworkContext, 'allocator' | 'clock' | 'waits'>,
+  context: Pick<NetworkContext, 'allocator' | 'clock' | 'waiting'>,
 ): Promise<Addressed> {
   const outcomes = await Promise.all(interfaces.map((one) => giveTo(pod, one, network, context)));
   const lacking = outcomes.filter(({ problem }) => problem !== undefined);
-  context.waits(
+  context.waiting.set(
     keyOf(pod),
     lacking.map(({ composed }) => composed),
   );

@@ -41,8 +41,6 @@ export interface SourceFacts {
 
 export interface Report {
   readonly status: Readonly<Record<string, unknown>> & { readonly conditions: readonly Condition[] };
-  /** Only the agents have to answer before this is final; to write it now would be to write it twice. */
-  readonly isInProgress: boolean;
 }
 
 export function reportOf(facts: SourceFacts, nowMs: number): Report {
@@ -89,7 +87,6 @@ export function reportOf(facts: SourceFacts, nowMs: number): Report {
   );
   const common = { observedGeneration: source.metadata.generation, conditions };
   return {
-    isInProgress: !isDone && lost.length === 0 && problems.length === 0,
     status: { ...common, ...type.report?.({ phase, pods: states.length, lists, bridges: bridgesOf(facts) }) },
   };
 }
@@ -107,7 +104,6 @@ export function removalReport(
   const conditions = keepTimes(source.status?.conditions, [ready], source.metadata.generation, nowMs);
   const { conditions: _old, ...rest } = source.status ?? {};
   return {
-    isInProgress: true,
     status: { ...rest, ...(hasPhase && { phase: 'configuring' satisfies Phase }), conditions },
   };
 }
