@@ -1,4 +1,4 @@
-import { inspectOciArchive, unpackOciArchive } from '@podloom/local';
+import { inspectOciArchive, unpackOciArchive } from '@podloom/oci';
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';

@@ -2,14 +2,8 @@
  * The product's image: operators, agent and command line as one program, the Node that builds it, and the libraries that Node asks
  * for. No shell, no package manager, nothing that runs as root unless a pod says so.
  */
-import {
-  baseEntries,
-  ensureOciArchive,
-  imageUser,
-  sharedLibraries,
-  type ImageArchive,
-  type ImageEntry,
-} from '@podloom/local';
+import { baseEntries, imageUser, sharedLibraries } from '@podloom/local';
+import { ensureOciArchive, type ImageArchive, type ImageEntry } from '@podloom/oci';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { bundle } from './bundle.ts';

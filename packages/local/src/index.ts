@@ -15,14 +15,8 @@ export { clusterUp, type UpOptions, type UpProgress, type UpResult } from './clu
 export { renderAuthentication, type TokenIssuer } from './config/authentication.ts';
 export { startControlPlane, type ControlPlane, type ControlPlaneOptions } from './control-plane.ts';
 export { baseEntries, imageUser } from './images/base.ts';
-export { ensureOciArchive } from './images/ensure.ts';
-export type { ImageEntry } from './images/entries.ts';
-export { inspectOciArchive, type ImageContents } from './images/inspect.ts';
 export { sharedLibraries } from './images/libraries.ts';
-export { writeOciArchive, type ImageArchive, type ImageConfig, type ImageOptions } from './images/oci.ts';
-export { parseImageName, type ImageName } from './images/name.ts';
 export type { PartName } from './parts/part.ts';
 export { parsePartNames } from './parts/parts.ts';
 export { pauseImage } from './images/pause.ts';
 export { toolsImage } from './images/tools.ts';
-export { unpackOciArchive } from './images/unpack.ts';

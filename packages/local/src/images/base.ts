@@ -1,5 +1,5 @@
 /** What every image of ours has besides its programs: accounts, name resolution and a place for temporary files. */
-import type { ImageEntry } from './entries.ts';
+import { type ImageEntry } from '@podloom/oci';
 
 /** The unprivileged account of our images. Numeric, see ImageConfig. */
 export const imageUser = '65532:65532';

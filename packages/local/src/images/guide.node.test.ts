@@ -3,9 +3,8 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { inspectOciArchive, unpackOciArchive } from '@podloom/oci';
 import { expect, it } from 'vitest';
-import { inspectOciArchive } from './inspect.ts';
-import { unpackOciArchive } from './unpack.ts';
 
 const run = promisify(execFile);
 const repository = join(import.meta.dirname, '../../../..');

@@ -6,8 +6,7 @@ import { Unavailable } from '@podloom/api';
 import { execFileSync } from 'node:child_process';
 import { existsSync, realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { readElf, type Elf } from './elf.ts';
-import type { ImageEntry } from './entries.ts';
+import { type Elf, type ImageEntry, readElf } from '@podloom/oci';
 
 /**
  * The loader and every library, directly or indirectly needed by the given programs (or libraries), as entries of an image. All

@@ -1,9 +1,7 @@
 /** The image of the process that holds a pod's namespaces: one static program and nothing else. */
 import { InvalidInput } from '@podloom/api';
-import { readElf } from './elf.ts';
-import { ensureOciArchive } from './ensure.ts';
+import { ensureOciArchive, type ImageArchive, readElf } from '@podloom/oci';
 import { imageUser } from './base.ts';
-import type { ImageArchive } from './oci.ts';
 
 export async function pauseImage(options: {
   readonly out: string;

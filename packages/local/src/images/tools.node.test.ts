@@ -7,10 +7,9 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { binaries, type Binaries } from '../binaries/build.ts';
-import { inspectOciArchive } from './inspect.ts';
+import { inspectOciArchive, unpackOciArchive } from '@podloom/oci';
 import { pauseImage } from './pause.ts';
 import { toolsImage } from './tools.ts';
-import { unpackOciArchive } from './unpack.ts';
 
 const run = promisify(execFile);
 const name = 'podloom.local/tools:test';

@@ -9,10 +9,8 @@ import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { baseEntries, imageUser } from './base.ts';
-import { ensureOciArchive } from './ensure.ts';
-import type { ImageEntry } from './entries.ts';
+import { ensureOciArchive, type ImageArchive, type ImageEntry } from '@podloom/oci';
 import { sharedLibraries } from './libraries.ts';
-import type { ImageArchive } from './oci.ts';
 
 /** Program in the image: the Debian package that it comes from, and its name there where that differs. */
 const programs: Record<string, { package: string; name?: string }> = {

@@ -16,7 +16,7 @@ import {
 } from '@podloom/kube';
 import { cacheDir } from '../binaries/once.ts';
 import type { ClusterPlan } from '../cluster/plan.ts';
-import { ensureOciArchive } from '../images/ensure.ts';
+import { ensureOciArchive } from '@podloom/oci';
 import { busyboxProgram } from '../images/tools.ts';
 import { withLock } from '../process/lock.ts';
 import { confined, ownFolder, seenAs } from '../supervisor/confined.ts';

@@ -2,7 +2,7 @@
  * The little of the ELF format that images need: which libraries a program asks for, and where its loaded part ends. Only
  * little-endian 64-bit files, which is all that Node and Kubernetes run on here. See elf(5).
  */
-import { InvalidInput } from '@podloom/api';
+import { InvalidImage } from '../errors.ts';
 import { closeSync, openSync, readSync } from 'node:fs';
 
 export interface Elf {
@@ -29,7 +29,7 @@ export function readElf(file: string): Elf {
     return parseElf(file, (offset, length) => {
       const bytes = Buffer.alloc(length);
       const got = readSync(fd, bytes, 0, length, offset);
-      if (got < length) throw new InvalidInput('ELF', `${file} ends early: it is not a whole ELF file`);
+      if (got < length) throw new InvalidImage('ELF', `${file} ends early: it is not a whole ELF file`);
       return bytes;
     });
   } finally {
@@ -55,7 +55,7 @@ export function strippedHeader(file: string): Buffer {
 function parseElf(file: string, read: (offset: number, length: number) => Buffer): Elf {
   const header = read(0, headerBytes);
   if (header.toString('latin1', 0, 6) !== '\x7fELF\x02\x01') {
-    throw new InvalidInput('ELF', `${file} is not a 64-bit little-endian ELF file`);
+    throw new InvalidImage('ELF', `${file} is not a 64-bit little-endian ELF file`);
   }
   const table = read(Number(header.readBigUInt64LE(32)), header.readUInt16LE(56) * segmentBytes);
   const segments = Array.from({ length: header.readUInt16LE(56) }, (_, index) => {
@@ -77,7 +77,7 @@ function parseElf(file: string, read: (offset: number, length: number) => Buffer
       type === segmentType.load && Number(strings) >= address && Number(strings) < address + bytes,
   );
   const textAt = (offset: bigint): string => {
-    if (!segment) throw new InvalidInput('ELF', `${file} names libraries but has no string table`);
+    if (!segment) throw new InvalidImage('ELF', `${file} names libraries but has no string table`);
     const start = segment.offset + Number(strings) - segment.address + Number(offset);
     return cString(read(start, Math.min(4096, segment.offset + segment.bytes - start)));
   };

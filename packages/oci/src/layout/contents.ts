@@ -1,5 +1,5 @@
 /** The bytes of an entry, as size and stream: a file of 150 MB never is in memory as a whole. */
-import { Bug } from '@podloom/api';
+import { InvalidImage } from '../errors.ts';
 import { createReadStream, statSync } from 'node:fs';
 import { Readable } from 'node:stream';
 import { readElf, strippedHeader } from './elf.ts';
@@ -20,7 +20,7 @@ export function contentsOf(entry: ImageEntry): Contents | undefined {
   if (!('file' in entry)) return undefined;
   const { file } = entry;
   const stat = statSync(file);
-  if (!stat.isFile()) throw new Bug('IMAGE_ENTRY', `${file} is not a regular file`);
+  if (!stat.isFile()) throw new InvalidImage('IMAGE_ENTRY', `${file} is not a regular file`);
   const mode = entry.mode ?? ((stat.mode & 0o100) === 0 ? 0o644 : 0o755);
   if (!entry.stripped) return { sizeBytes: stat.size, mode, open: () => readRange(file, 0, stat.size) };
   const { loadedBytes } = readElf(file);

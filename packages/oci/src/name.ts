@@ -1,5 +1,5 @@
 /** Names of images, complete as the kubelet spells them, so that what was loaded is what a pod asks for. */
-import { InvalidInput } from '@podloom/api';
+import { InvalidImage } from './errors.ts';
 
 export type ImageName = string & { readonly __brand: 'ImageName' };
 
@@ -11,7 +11,7 @@ const pattern =
 export function parseImageName(text: string): ImageName {
   const tag = text.length <= 255 ? pattern.exec(text)?.groups?.['tag'] : undefined;
   if (!tag || tag === 'latest') {
-    throw new InvalidInput(
+    throw new InvalidImage(
       'IMAGE_NAME',
       `"${text}" cannot be the name of an image: HOST/PATH:TAG is wanted, with a tag other than "latest", for example podloom.local/tools:1.0`,
     );

@@ -4,7 +4,7 @@ import { readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { contentsOf } from './contents.ts';
 import { planEntries } from './entries.ts';
-import { compressionLevel, imagePlatform, writeOciArchive, type ImageArchive, type ImageOptions } from './oci.ts';
+import { compressionLevel, imagePlatform, writeOciArchive, type ImageArchive, type ImageOptions } from './archive.ts';
 
 interface Receipt extends Omit<ImageArchive, 'out'> {
   /** Hash of everything that the archive was made from. */
@@ -49,7 +49,7 @@ async function inputsHash({ name, layers, config, annotations }: ImageOptions): 
 
 /** What writes the archive is an input of it, too. */
 async function ownSource(): Promise<string[]> {
-  const files = ['oci.ts', 'tar.ts', 'entries.ts', 'contents.ts', 'elf.ts'];
+  const files = ['archive.ts', 'tar.ts', 'entries.ts', 'contents.ts', 'elf.ts'];
   return Promise.all(files.map((file) => readFile(new URL(file, import.meta.url), 'utf8')));
 }
 

@@ -2,7 +2,7 @@
  * What a layer of an image holds, as plain data, and the rules that make a layer safe and always the same: every path inside the
  * root, parents before children, nothing twice, nothing written through a link. Reading and packing the contents is elsewhere.
  */
-import { InvalidInput } from '@podloom/api';
+import { InvalidImage } from '../errors.ts';
 import { posix } from 'node:path';
 
 /** One path of a layer, without a leading slash. Everything belongs to root, and times are fixed. */
@@ -58,6 +58,6 @@ function checkPath(entry: ImageEntry): void {
   }
 }
 
-function invalid(path: string, why: string): InvalidInput {
-  return new InvalidInput('IMAGE_ENTRY', `Image entry "${path}" ${why}`);
+function invalid(path: string, why: string): InvalidImage {
+  return new InvalidImage('IMAGE_ENTRY', `Image entry "${path}" ${why}`);
 }

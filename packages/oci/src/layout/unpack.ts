@@ -1,5 +1,5 @@
 /** Lays an image out as a folder, to look into it or to run its programs with chroot(8). */
-import { Unavailable } from '@podloom/api';
+import { InvalidImage } from '../errors.ts';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
@@ -25,5 +25,5 @@ async function unpackLayer(layer: AsyncIterable<Buffer>, folder: string): Promis
   const closed = once(tar, 'close');
   await pipeline(layer, createZstdDecompress(), tar.stdin);
   const [code] = (await closed) as [number | null];
-  if (code !== 0) throw new Unavailable('UNPACK', `tar could not unpack a layer into ${folder} (exit code ${code})`);
+  if (code !== 0) throw new InvalidImage('UNPACK', `tar could not unpack a layer into ${folder} (exit code ${code})`);
 }

@@ -1,4 +1,4 @@
-import { InvalidInput } from '@podloom/api';
+import { InvalidImage } from '../errors.ts';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { planEntries, type ImageEntry } from './entries.ts';
@@ -52,7 +52,7 @@ describe('planEntries', () => {
     ],
     ['a set-user-id file', [{ path: 'su', text: '', mode: 0o4755 }]],
   ])('refuses %s', (_, entries) => {
-    expect(() => planEntries(entries)).toThrow(InvalidInput);
+    expect(() => planEntries(entries)).toThrow(InvalidImage);
   });
 
   it('lets links point anywhere inside, also absolutely', () => {

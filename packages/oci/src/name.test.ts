@@ -1,4 +1,4 @@
-import { InvalidInput } from '@podloom/api';
+import { InvalidImage } from './errors.ts';
 import { describe, expect, it } from 'vitest';
 import { parseImageName, tagOf } from './name.ts';
 
@@ -21,7 +21,7 @@ describe('parseImageName', () => {
     ['that is too long', `podloom.local/${'a'.repeat(300)}:1`],
     ['that is empty', ''],
   ])('refuses a name %s', (_, name) => {
-    expect(() => parseImageName(name)).toThrow(InvalidInput);
+    expect(() => parseImageName(name)).toThrow(InvalidImage);
   });
 
   it('finds the tag after a port', () => {

@@ -9,7 +9,7 @@ import { zstdDecompressSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ensureOciArchive } from './ensure.ts';
 import { inspectOciArchive } from './inspect.ts';
-import { writeOciArchive, type ImageOptions } from './oci.ts';
+import { writeOciArchive, type ImageOptions } from './archive.ts';
 import { packTar, readTar } from './tar.ts';
 
 let folder: string;

@@ -2,12 +2,12 @@
  * Reads an OCI archive strictly: what passes here, containerd imports. It is for archives from anywhere, so nothing in them is
  * believed that was not checked, and only documents of bounded size are held in memory.
  */
-import { InvalidInput } from '@podloom/api';
+import { InvalidImage } from '../errors.ts';
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { mediaType, type ImageArchive, type ImageConfig } from './oci.ts';
+import { mediaType, type ImageArchive, type ImageConfig } from './archive.ts';
 import { readTar } from './tar.ts';
 
 export interface ImageContents extends ImageArchive {
@@ -20,8 +20,8 @@ const documentBytes = 1024 * 1024;
 
 /** Name, digest and configuration of the one image in an archive, after checking every blob against its digest. */
 export async function inspectOciArchive(file: string): Promise<ImageContents> {
-  const refuse = (why: string, options?: ErrorOptions): InvalidInput =>
-    new InvalidInput('IMAGE_ARCHIVE', `${file} is not an OCI image archive that can be loaded: ${why}`, options);
+  const refuse = (why: string, options?: ErrorOptions): InvalidImage =>
+    new InvalidImage('IMAGE_ARCHIVE', `${file} is not an OCI image archive that can be loaded: ${why}`, options);
   const { sizes, documents } = await readMembers(file, refuse);
 
   const parse = (path: string): unknown => {
@@ -64,7 +64,7 @@ export async function inspectOciArchive(file: string): Promise<ImageContents> {
   };
 }
 
-async function readMembers(file: string, refuse: (why: string, options?: ErrorOptions) => InvalidInput) {
+async function readMembers(file: string, refuse: (why: string, options?: ErrorOptions) => InvalidImage) {
   const sizes = new Map<string, number>();
   const documents = new Map<string, Buffer>();
   try {
@@ -85,7 +85,7 @@ async function readMembers(file: string, refuse: (why: string, options?: ErrorOp
       if (sizeBytes <= documentBytes) documents.set(path, Buffer.concat(kept));
     }
   } catch (cause) {
-    if (cause instanceof InvalidInput) throw cause;
+    if (cause instanceof InvalidImage) throw cause;
     throw refuse(cause instanceof Error ? cause.message : String(cause), { cause });
   }
   return { sizes, documents };

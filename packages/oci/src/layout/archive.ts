@@ -10,7 +10,7 @@ import { dirname, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { constants, createZstdCompress } from 'node:zlib';
 import type { ImageEntry } from './entries.ts';
-import { parseImageName, tagOf } from './name.ts';
+import { parseImageName, tagOf } from '../name.ts';
 import { packTar } from './tar.ts';
 
 export interface ImageConfig {
