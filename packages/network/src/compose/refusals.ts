@@ -79,18 +79,49 @@ export function linkRefusal({ source, parent }: LinkRequest, { grants }: Limits)
   return { ref: source.ref, reason: 'NotGranted', message };
 }
 
-const overlapsKnown = new WeakMap<Limits['reserved'], Map<string, string | undefined>>();
+interface Reserved {
+  readonly text: string;
+  readonly first: bigint;
+  readonly last: bigint;
+}
 
-/** A large cluster reserves thousands of ranges, and each range of a tenant is compared with them once. */
+/** By family, in order of their first addresses, and with each the one of those up to it that reaches furthest. */
+type ReservedByFamily = ReadonlyMap<
+  4 | 6,
+  { readonly ordered: readonly Reserved[]; readonly furthest: readonly Reserved[] }
+>;
+
+const reservedKnown = new WeakMap<Limits['reserved'], ReservedByFamily>();
+
+/** One of the ranges that this one overlaps. A large cluster reserves thousands, and every range of every tenant is looked for among them. */
 function overlapping(reserved: Limits['reserved'], range: string): string | undefined {
-  const known = overlapsKnown.get(reserved) ?? new Map<string, string | undefined>();
-  overlapsKnown.set(reserved, known);
-  if (!known.has(range))
-    known.set(
-      range,
-      reserved.find((one) => overlaps(one, range)),
-    );
-  return known.get(range);
+  const known = reservedKnown.get(reserved) ?? inOrder(reserved);
+  reservedKnown.set(reserved, known);
+  const { family, first, last } = parseCidr(range);
+  const { ordered, furthest } = known.get(family) ?? { ordered: [], furthest: [] };
+  let [low, high] = [0, ordered.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (ordered[middle]!.first <= last) low = middle + 1;
+    else high = middle;
+  }
+  const rival = furthest[low - 1];
+  return rival !== undefined && rival.last >= first ? rival.text : undefined;
+}
+
+function inOrder(reserved: Limits['reserved']): ReservedByFamily {
+  const ranges = reserved.filter(isCidr).map((text) => Object.assign(parseCidr(text), { text }));
+  const byFamily = Map.groupBy(ranges, ({ family }) => family);
+  const lists = byFamily.entries().map(([family, list]) => {
+    const ordered = list.toSorted((a, b) => (a.first < b.first ? -1 : a.first > b.first ? 1 : 0));
+    const furthest: Reserved[] = [];
+    for (const one of ordered) {
+      const before = furthest.at(-1);
+      furthest.push(before && before.last >= one.last ? before : one);
+    }
+    return [family, { ordered, furthest }] as const;
+  });
+  return new Map(lists);
 }
 
 /** While its labels are unknown no selector chooses the namespace: one that says what must not be there would choose every such. */

@@ -6,11 +6,13 @@ import {
   networkGrantKind,
   podConfigKind,
 } from '@podloom/api';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { rangeOf } from '../address.ts';
 import type { SourceObject } from '../source/source.ts';
 import { bridgeDevices, bridgeNamings } from './devices.ts';
 import { composePod } from './pod.ts';
-import type { Limits } from './refusals.ts';
+import { type Limits, overlaps } from './refusals.ts';
 import { problemsOf, settleNamespace } from './settle.ts';
 
 const pod = { namespace: 'ns', name: 'p', uid: 'u', nodeName: 'n1', labels: {} };
@@ -104,6 +106,23 @@ describe('a Bridge that may not have its range', () => {
     expect(problemsOf(refused, settled)).toEqual([]);
     expect(had([refused, none, bare], limits).has).toEqual(['bare']);
   });
+});
+
+it('finds a reserved range that another overlaps, among any number of them', () => {
+  const anyRange = fc
+    .tuple(fc.nat(255), fc.nat(255), fc.integer({ min: 8, max: 30 }))
+    .map(([x, y, length]) => rangeOf(`10.${x}.${y}.0/${length}`));
+  fc.assert(
+    fc.property(fc.array(anyRange, { maxLength: 8 }), anyRange, (all, cidr) => {
+      const one = object(bridgeKind, 'b', 1, { name: 'b0', cidr, gateway: 'None' });
+      const [problem] = problemsOf(one, settleNamespace('ns', [one], { reserved: all }));
+      const rivals = all.filter((other) => overlaps(other, cidr));
+      expect(problem !== undefined).toBe(rivals.length > 0);
+      expect(problem === undefined || rivals.some((rival) => problem.message.includes(`overlaps ${rival},`))).toBe(
+        true,
+      );
+    }),
+  );
 });
 
 describe('a gateway that is an edge of its range', () => {
