@@ -60,8 +60,8 @@ export interface Installed extends Commands {
   stop(): Promise<void>;
 }
 
-/** Objects only: no controller fills in what they mean. */
-export async function chartOnApiServer(): Promise<Installed> {
+/** Objects only: no controller fills in what they mean. Values of the chart are given as for `helm --set`. */
+export async function chartOnApiServer(...values: readonly string[]): Promise<Installed> {
   const dir = await mkdtemp(join(tmpdir(), 'podloom-chart-'));
   const controlPlane = await startControlPlane({ dir });
   const stop = async (): Promise<void> => {
@@ -70,7 +70,9 @@ export async function chartOnApiServer(): Promise<Installed> {
   };
   try {
     const commands = await commandsFor(controlPlane.kubeconfig);
-    const { code, stderr } = await commands.helm(['install', 'podloom', chart, '-n', namespace, '--create-namespace']);
+    const sets = values.flatMap((value) => ['--set', value]);
+    const install = ['install', 'podloom', chart, '-n', namespace, '--create-namespace', ...sets];
+    const { code, stderr } = await commands.helm(install);
     if (code !== 0) throw new Error(stderr);
     await commands.kube(['wait', '--for=condition=Established', '--timeout=300s', 'crd', '--all']);
     return { ...commands, kubeconfig: controlPlane.kubeconfig, stop };
