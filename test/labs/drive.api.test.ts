@@ -1,35 +1,12 @@
 /** The personal drive of a Tenant on a real API server: its claim, the Job that prepares it, and what leads there. */
 import { tenantKind } from '@podloom/api';
 import { jobs, persistentVolumeClaims, persistentVolumes, secrets } from '@podloom/kube';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { eventually } from '../setup/eventually.ts';
+import { bind, complete, growingClass } from './storage.ts';
 import { type LabsWorld, labsWorld, untilReady } from './world.ts';
 
 const tenants = tenantKind.resource;
-
-/** As the provisioner and the scheduler would. */
-async function bind(world: LabsWorld, claim: string, source: object, annotations = {}): Promise<void> {
-  const name = `pv-${world.id}`;
-  const { client, driveNamespace: namespace } = world;
-  const volume = {
-    metadata: { name, annotations },
-    spec: {
-      capacity: { storage: '1Gi' },
-      accessModes: ['ReadWriteMany'],
-      storageClassName: 'rook-nfs',
-      persistentVolumeReclaimPolicy: 'Retain',
-      ...source,
-    },
-  };
-  await client.create(persistentVolumes, volume);
-  onTestFinished(async () => {
-    await client.patch(persistentVolumes, name, { metadata: { finalizers: null } }, { type: 'merge' });
-    await client.delete(persistentVolumes, name);
-  });
-  await client.patch(persistentVolumeClaims, claim, { spec: { volumeName: name } }, { type: 'merge', namespace });
-  const status = { phase: 'Bound', capacity: { storage: '1Gi' } };
-  await client.patch(persistentVolumeClaims, claim, { status }, { type: 'merge', namespace, subresource: 'status' });
-}
 
 async function withDrive(args: string[] = []) {
   const world = await labsWorld();
@@ -37,7 +14,8 @@ async function withDrive(args: string[] = []) {
   await world.operator(args);
   await world.tenant(john);
   await untilReady(world, john);
-  return { world, john, claim: `${john}-drive`, namespace: world.driveNamespace };
+  const claim = { name: `${john}-drive`, namespace: world.driveNamespace };
+  return { world, john, claim, namespace: claim.namespace };
 }
 
 const driveCondition = async (world: LabsWorld, name: string) =>
@@ -46,29 +24,21 @@ const driveCondition = async (world: LabsWorld, name: string) =>
 describe('a drive', () => {
   it('is prepared by a Job, and found by its address where the volume is NFS', async () => {
     const { world, john, claim, namespace } = await withDrive();
-    await bind(world, claim, {
+    await bind(world.client, claim, {
       csi: { driver: 'd', volumeHandle: 'h', volumeAttributes: { server: 'nfs', clusterID: 'rook', share: '/vol' } },
     });
     await eventually(async () => {
       const { data } = await world.client.get(secrets, 'mydrive-info', { namespace: `tenant-${john}` });
       expect(data).toEqual({ 'server-name': btoa('nfs.rook'), path: btoa('/vol') });
     });
-    const job = await world.client.get(jobs, `${claim}-provision`, { namespace });
+    const job = await world.client.get(jobs, `${claim.name}-provision`, { namespace });
     expect(job.spec?.template.spec?.containers[0]).toMatchObject({
       name: 'chown-container',
       command: ['chown', '-R', '1010:1010', '/media/mydrive'],
     });
-    const times = { startTime: '2026-01-01T00:00:00Z', completionTime: '2026-01-01T00:00:01Z' };
-    const condition = (type: string) => ({ type, status: 'True', lastTransitionTime: times.completionTime });
-    const status = { ...times, succeeded: 1, conditions: [condition('SuccessCriteriaMet'), condition('Complete')] };
-    await world.client.patch(
-      jobs,
-      `${claim}-provision`,
-      { status },
-      { type: 'merge', namespace, subresource: 'status' },
-    );
+    await complete(world.client, { name: `${claim.name}-provision`, namespace });
     await eventually(async () => {
-      const { metadata } = await world.client.get(persistentVolumeClaims, claim, { namespace });
+      const { metadata } = await world.client.get(persistentVolumeClaims, claim.name, { namespace });
       expect(metadata.labels).toMatchObject({ 'crownlabs.polito.it/volume-provisioning': 'completed' });
       expect(await driveCondition(world, john)).toMatchObject({ status: 'True' });
     });
@@ -77,28 +47,30 @@ describe('a drive', () => {
   it('is mirrored into the namespace of its Tenant where the volume has no address', async () => {
     const { world, john, claim } = await withDrive(['--mirror-provisioners=example.org/local']);
     const annotations = { 'pv.kubernetes.io/provisioned-by': 'example.org/local' };
-    await bind(world, claim, { hostPath: { path: '/drives/john' } }, annotations);
+    await bind(world.client, claim, { hostPath: { path: '/drives/john' } }, annotations);
     await eventually(async () => {
-      const mirror = await world.client.get(persistentVolumeClaims, `${claim}-mirror`, { namespace: `tenant-${john}` });
+      const mirror = await world.client.get(persistentVolumeClaims, `${claim.name}-mirror`, {
+        namespace: `tenant-${john}`,
+      });
       expect(mirror.spec).toMatchObject({
-        volumeName: `tenant-${john}-${claim}-mirror`,
+        volumeName: `tenant-${john}-${claim.name}-mirror`,
         storageClassName: 'pvc-mirror',
       });
-      const volume = await world.client.get(persistentVolumes, `tenant-${john}-${claim}-mirror`);
+      const volume = await world.client.get(persistentVolumes, `tenant-${john}-${claim.name}-mirror`);
       expect(volume.spec).toMatchObject({
         hostPath: { path: '/drives/john' },
-        claimRef: { namespace: `tenant-${john}`, name: `${claim}-mirror` },
+        claimRef: { namespace: `tenant-${john}`, name: `${claim.name}-mirror` },
         persistentVolumeReclaimPolicy: 'Retain',
       });
     });
     await world.client.delete(tenants, john);
     await eventually(async () => expect(await world.getTenant(john)).toBeUndefined());
-    expect(await world.objects()).toEqual([`PersistentVolumeClaim ${world.driveNamespace}/${claim}`]);
+    expect(await world.objects()).toEqual([`PersistentVolumeClaim ${world.driveNamespace}/${claim.name}`]);
   });
 
   it('says why nothing leads to a volume of another kind, and that it does not shrink', async () => {
     const { world, john, claim } = await withDrive();
-    await bind(world, claim, { hostPath: { path: '/drives/john' } });
+    await bind(world.client, claim, { hostPath: { path: '/drives/john' } });
     await eventually(async () =>
       expect(await driveCondition(world, john)).toMatchObject({
         status: 'False',
@@ -116,7 +88,24 @@ describe('a drive', () => {
       }),
     );
     await smaller.stop();
-    const { spec } = await world.client.get(persistentVolumeClaims, claim, { namespace });
+    const { spec } = await world.client.get(persistentVolumeClaims, claim.name, { namespace });
     expect(spec?.resources?.requests).toEqual({ storage: '2Gi' });
+  });
+
+  it('grows where more is asked for', async () => {
+    const world = await labsWorld();
+    const john = `john-${world.id}`;
+    const claim = { name: `${john}-drive`, namespace: world.driveNamespace };
+    const growing = `--mydrive-pvcs-storage-class-name=${await growingClass(world.client, `growing-${world.id}`)}`;
+    const first = await world.operator([growing]);
+    await world.tenant(john);
+    await untilReady(world, john);
+    await bind(world.client, claim, { hostPath: { path: '/drives/john' } });
+    await first.stop();
+    await world.operator([growing, '--mydrive-pvcs-size=3Gi']);
+    await eventually(async () => {
+      const { spec } = await world.client.get(persistentVolumeClaims, claim.name, { namespace: claim.namespace });
+      expect(spec?.resources?.requests).toEqual({ storage: '3Gi' });
+    });
   });
 });

@@ -1,6 +1,7 @@
 /** People of the labs on a real cluster: the product with its operator of the labs, and the manifests of the guide applied with kubectl. */
 import type { KubeObject, Tenant, Workspace } from '@podloom/api';
 import type { Namespace, NetworkPolicy, ResourceQuota, RoleBinding } from '@podloom/kube';
+import { clusterUp } from '@podloom/local';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { type Commands, commandsFor, namespace } from '../chart/installed.ts';
 import { ensureProduct } from '../chart/product.ts';
@@ -43,14 +44,41 @@ const left = async (): Promise<string[]> => {
 const may = async (who: string[], ...what: string[]) =>
   (await cluster.kubectl(['auth', 'can-i', ...what, ...who])).stdout.trim();
 
+const amount = { cpu: '50m', memory: '32Mi' };
+/** A pod on each node, with the mirror of the drive. */
+const writers = ['n1', 'n2'].map((node) => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: node, namespace: personal },
+  spec: {
+    nodeName: node,
+    securityContext: { runAsUser: 1010, runAsGroup: 1010 },
+    containers: [
+      {
+        name: 'main',
+        image: inject('toolsImage'),
+        command: ['sleep', 'infinity'],
+        resources: { requests: amount, limits: amount },
+        volumeMounts: [{ name: 'drive', mountPath: '/media/mydrive' }],
+      },
+    ],
+    volumes: [{ name: 'drive', persistentVolumeClaim: { claimName: 'people-john-drive-mirror' } }],
+  },
+}));
+
 /** The image is on the nodes of a private cluster only. */
 describe.skipIf(inject('clusterName') === '')('people', () => {
   beforeAll(async () => {
     cluster = await commandsFor(inject('kubeconfig'));
+    await clusterUp({ name: inject('clusterName'), with: ['storage'] });
     await ensureProduct({
       'labs.tenants.enabled': true,
       'labs.tenants.provisionImage': inject('toolsImage'),
-      'labs.operator.flags': { 'target-label': 'crownlabs.polito.it/operator-selector=local' },
+      'labs.tenants.mirrorProvisioners': ['rancher.io/local-path'],
+      'labs.operator.flags': {
+        'target-label': 'crownlabs.polito.it/operator-selector=local',
+        'mydrive-pvcs-storage-class-name': 'podloom-shared',
+      },
     });
   });
   afterAll(async () => {
@@ -105,6 +133,18 @@ describe.skipIf(inject('clusterName') === '')('people', () => {
     expect(await may(manager, ...instances, personal)).toBe('yes');
     expect(await may(manager, ...instances, 'default')).toBe('no');
     expect(await may(manager, 'create', 'templates.crownlabs.polito.it', '-n', 'workspace-people-tea')).toBe('yes');
+  });
+
+  it('have a drive that their pods write to, on every node, as the user of the labs', async () => {
+    await cluster.kube(['wait', 'tenant/people.john', '--for=condition=Drive', '--timeout=300s']);
+    await cluster.kube(['apply', '-f', '-'], JSON.stringify({ apiVersion: 'v1', kind: 'List', items: writers }));
+    const pods = writers.map(({ metadata }) => `pod/${metadata.name}`);
+    await cluster.kube(['wait', ...pods, '-n', personal, '--for=condition=Ready', '--timeout=300s']);
+    const inPod = (pod: string, script: string) =>
+      cluster.kube(['exec', pod, '-n', personal, '--', 'sh', '-c', `cd /media/mydrive; ${script}`]);
+    await inPod('n1', 'echo from n1 > note');
+    expect(await inPod('n2', 'cat note; id -u')).toBe('from n1\n1010\n');
+    await cluster.kube(['delete', ...pods, '-n', personal, '--grace-period=0', '--force']);
   });
 
   it('get back at once what somebody deletes', async () => {

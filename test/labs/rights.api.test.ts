@@ -1,5 +1,5 @@
 /** The operator with the rights that the chart gives it, and no others: it makes, changes and removes everything that it writes. */
-import { tenantKind, workspaceKind } from '@podloom/api';
+import { sharedVolumeKind, tenantKind, workspaceKind } from '@podloom/api';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Installed, chart, chartOnApiServer, namespace } from '../chart/installed.ts';
 import { eventually } from '../setup/eventually.ts';
@@ -39,6 +39,16 @@ it('does all its work, and there is no agent', async () => {
   });
   await untilReady(world, john);
   await eventually(async () => expect((await world.getWorkspace(tea))?.status?.ready).toBe(true));
+  const course = { namespace: `workspace-${tea}` };
+  await world.client.create(sharedVolumeKind.resource, {
+    metadata: { name: 'lemon', ...course },
+    spec: { prettyName: 'Lemon', size: '1Gi' },
+  });
+  await eventually(async () => {
+    const { status } = await world.client.get(sharedVolumeKind.resource, 'lemon', course);
+    expect(status?.phase).toBe('Pending');
+  });
+  await world.client.delete(sharedVolumeKind.resource, 'lemon', course);
   await world.tenant(john, { createSandbox: false });
   await world.client.delete(workspaceKind.resource, tea);
   await eventually(async () => expect(await world.getWorkspace(tea)).toBeUndefined());

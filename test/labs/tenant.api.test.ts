@@ -123,6 +123,8 @@ describe('a Tenant', () => {
         [`crownlabs.polito.it/workspace-${coffee}`]: 'manager',
       });
     });
+    await world.workspace(tea, { quota: { cpu: 3, memory: '4Gi', instances: 2 } });
+    await eventually(async () => expect(await hardOf(world, john)).toMatchObject({ 'limits.cpu': '4500m' }));
     // The managers of each workspace manage the instances of its members, and nobody else's.
     const binding = await world.client.get(roleBindings, `crownlabs-manage-instances-${tea}`, {
       namespace: `tenant-${john}`,

@@ -41,7 +41,7 @@ import {
   startCache,
   unlessGone,
 } from '@podloom/kube';
-import { labsOperatorSettings, runLabsOperator } from '@podloom/labs-operator';
+import { type Identity, labsOperatorSettings, runLabsOperator } from '@podloom/labs-operator';
 import { expect, inject, onTestFinished, vi } from 'vitest';
 import { seeingWrites } from '../network-operator/writes.ts';
 import { eventually } from '../setup/eventually.ts';
@@ -59,7 +59,11 @@ export interface LabsWorld {
   readonly labels: Readonly<Record<string, string>>;
   readonly driveNamespace: string;
   /** `seen` is called before each write of the operator, with its verb and resource. */
-  operator(args?: readonly string[], seen?: (verb: string, plural: string) => void): Promise<RunningOperator>;
+  operator(
+    args?: readonly string[],
+    seen?: (verb: string, plural: string) => void,
+    identity?: Identity,
+  ): Promise<RunningOperator>;
   workspace(name: string, spec?: object): Promise<Workspace>;
   tenant(name: string, spec?: Partial<TenantSpecInput>): Promise<Tenant>;
   getWorkspace(name: string): Promise<Workspace | undefined>;
@@ -145,7 +149,7 @@ export async function labsWorld(elsewhere?: Elsewhere): Promise<LabsWorld> {
     id,
     labels,
     driveNamespace,
-    async operator(args = [], seen = () => undefined) {
+    async operator(args = [], seen = () => undefined, identity) {
       const one = startOperator(
         { ...config, headers },
         [
@@ -155,6 +159,7 @@ export async function labsWorld(elsewhere?: Elsewhere): Promise<LabsWorld> {
           ...args,
         ],
         seen,
+        identity,
       );
       running.push(one);
       return one;
@@ -193,6 +198,7 @@ function startOperator(
   config: Awaited<ReturnType<typeof loadConfig>>,
   args: readonly string[],
   seen: (verb: string, plural: string) => void,
+  identity: Identity | undefined,
 ): RunningOperator {
   const stop = new AbortController();
   let isDead = false;
@@ -201,13 +207,17 @@ function startOperator(
     seen(verb, plural);
     if (isDead) throw new Unavailable('TEST', 'Killed');
   });
-  const ended = runLabsOperator(labsOperatorSettings.read({ args, env: {}, file: { leaseDuration: '3s' } }), {
-    client,
-    log: createLog({ name: 'labs-operator', level: process.env['LOG'] === undefined ? 'silent' : 'debug' }),
-    metrics: createMetrics(),
-    signal: stop.signal,
-    force: () => undefined,
-  });
+  const ended = runLabsOperator(
+    labsOperatorSettings.read({ args, env: {}, file: { leaseDuration: '3s' } }),
+    {
+      client,
+      log: createLog({ name: 'labs-operator', level: process.env['LOG'] === undefined ? 'silent' : 'debug' }),
+      metrics: createMetrics(),
+      signal: stop.signal,
+      force: () => undefined,
+    },
+    identity,
+  );
   // Whoever stops it hears of the failure; until then it is nobody's, and Node would end the whole run for it.
   ended.catch(() => undefined);
   const finish = async () => {

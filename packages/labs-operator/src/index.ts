@@ -1,4 +1,5 @@
 /** The door of the package. */
+export type { Account, Identity } from './identity/identity.ts';
 export { runLabsOperator } from './labs-operator.ts';
 export { withoutEffect } from './without-effect.ts';
 export { type LabsOperatorSettings, labsOperatorSettings } from './settings.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { peopleOptions } from './people/options.ts';
+import { peopleOptions } from './options.ts';
 import { addressesOf, labsOperatorSettings } from './settings.ts';
 
 const read = (...args: string[]) => labsOperatorSettings.read({ args, env: {} });
@@ -39,6 +39,7 @@ describe('the settings', () => {
     ['--client-qps', '100', '--cap-cpu', '3'],
     ['--client-qps=100', '--cap-cpu=3'],
     ['--enable-leader-election', '--cap-cpu=3'],
+    ['--namespace-whitelist=production=true', '--cap-cpu=3'],
   ])('leave out what has no effect, with its value: %s', (...args) => {
     const settings = read(...args);
     expect(settings.capCpu).toBe(3);

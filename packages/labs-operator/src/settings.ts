@@ -18,6 +18,13 @@ const declared = settings({
     ),
   enableTenant: flag().default('true').describe('Serves Tenants.'),
   enableWorkspace: flag().default('true').describe('Serves Workspaces.'),
+  enableSharedvolume: flag().default('true').describe('Serves SharedVolumes.'),
+  sharedVolumeStorageClass: text()
+    .default('rook-nfs')
+    .describe('StorageClass of SharedVolumes; it must offer ReadWriteMany.'),
+  maxConcurrentReconcilesShvol: integer({ min: 1, max: 64 })
+    .default('1')
+    .describe('How many SharedVolumes are worked on at a time.'),
   maxConcurrentReconciles: integer({ min: 1, max: 64 })
     .default('4')
     .describe('How many objects of a kind are worked on at a time.'),

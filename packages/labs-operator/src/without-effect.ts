@@ -6,7 +6,6 @@ const noLimit = 'the client limits the calls that it has under way, and the API 
 const ownJob = 'the snapshot Job uses our own image';
 const static_ = 'mirrored volumes are made by this operator, without a provisioner';
 const instances = 'this version has no instances';
-const sharedVolumes = 'this version has no shared volumes';
 const images = 'use podloom image-list';
 
 export const withoutEffect: Readonly<Record<string, string>> = {
@@ -21,14 +20,36 @@ export const withoutEffect: Readonly<Record<string, string>> = {
   'mirror-provisioner-name': static_,
   'container-export-img': ownJob,
   'container-kaniko-img': ownJob,
-  'enable-instance': instances,
-  'enable-sharedvolume': sharedVolumes,
-  'shared-volume-storage-class': sharedVolumes,
-  'max-concurrent-reconciles-shvol': sharedVolumes,
   'enable-imagelist': images,
   'image-list-config-file': images,
   'image-list-update-interval': images,
+  ...Object.fromEntries(flagsOfInstances().map((flag) => [flag, instances])),
 };
+
+/** Of upstream's instance-operator and instance-automation. Whoever serves instances takes out what then has an effect. */
+function flagsOfInstances(): string[] {
+  return `
+    enable-instance namespace-whitelist website-base-url instances-auth-url container-env-sidecars-tag vm-registry
+    vm-registry-secret container-env-x-vnc-img container-env-websockify-img container-env-content-downloader-img
+    container-env-content-uploader-img container-env-instmetrics-server-endpoint container-env-content-tools-img
+    max-concurrent-reconciles-termination max-concurrent-reconciles-submission
+    max-concurrent-reconciles-inactive-termination max-concurrent-reconciles-expiration
+    instance-termination-status-check-timeout instance-termination-status-check-interval
+    webbastion-master-key-path public-exposure-ip-pool public-exposure-common-annotations
+    public-exposure-common-labels public-exposure-loadbalancer-ips-key enable-auth gateway-api-mode
+    gateway-api-refs-values enable-instance-termination enable-instance-submission
+    enable-instance-inactive-termination enable-instance-expiration monitoring-prometheus-url
+    monitoring-nginx-availability monitoring-bastion-ssh-availability monitoring-web-ssh-availability
+    monitoring-nginx-data monitoring-bastion-ssh-data monitoring-web-ssh-data prometheus-query-step
+    min-last-activity-requeue-time max-last-activity-requeue-time last-activity-check-threshold
+    instance-inactive-termination-status-check-timeout instance-inactive-termination-max-number-of-alerts
+    instance-inactive-termination-notification-interval expiration-notification-interval
+    inactive-destruction-notification-interval margin-time enable-inactivity-notifications
+    enable-expiration-notifications mail-template-dir mail-config-dir
+  `
+    .trim()
+    .split(/\s+/);
+}
 
 export interface FlagWithoutEffect {
   readonly flag: string;

@@ -22,6 +22,20 @@ export {
 } from './tenant/enrolment.ts';
 export { type QuotaCaps, tenantQuota } from './tenant/quota.ts';
 export { type TenantObjectOptions, tenantMark, tenantObjects } from './tenant/objects.ts';
+export {
+  type SharedVolumeOptions,
+  type SharedVolumeSeen,
+  type SharedVolumeState,
+  mountedBy,
+  mountsOf,
+  sharedVolumeClaimName,
+  sharedVolumeFinalizer,
+  sharedVolumeJobName,
+  sharedVolumeMark,
+  sharedVolumeObjects,
+  sharedVolumePlace,
+  sharedVolumeState,
+} from './shared-volume/volume.ts';
 export { keepAlive } from './tenant/keep-alive.ts';
 export { type ClaimLike, isBound, isProvisioned, sizeChange } from './drive/claim.ts';
 export { jobOutcome, provisioningJobName } from './drive/provision.ts';

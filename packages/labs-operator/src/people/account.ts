@@ -3,7 +3,7 @@ import type { Tenant } from '@podloom/api';
 import type { Enrolments } from '@podloom/labs';
 import type { Account } from '../identity/identity.ts';
 import type { PeopleContext } from './context.ts';
-import type { Failures } from './failures.ts';
+import type { Failures } from '../failures.ts';
 
 export const accountAction = 'Account at the identity provider';
 

@@ -2,7 +2,7 @@
 import type { Clock, EventRecorder, Client, Metrics, OwnedObjects } from '@podloom/kube';
 import type { Identity } from '../identity/identity.ts';
 import type { PeopleCaches } from './caches.ts';
-import type { PeopleOptions } from './options.ts';
+import type { PeopleOptions } from '../options.ts';
 
 export interface PeopleContext {
   readonly client: Client;

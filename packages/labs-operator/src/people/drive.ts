@@ -24,7 +24,7 @@ import {
 } from '@podloom/labs';
 import { fieldManager } from '../settings.ts';
 import type { PeopleContext } from './context.ts';
-import type { Failures } from './failures.ts';
+import type { Failures } from '../failures.ts';
 
 export interface Drive {
   /** What the Tenant has besides, to be applied with the rest. */

@@ -1,5 +1,5 @@
 /** People as a part of the operator: copies of all that is read, and the controllers of Workspaces and Tenants upon them. */
-import { type KubeObject, type Tenant, type Workspace, tenantKind, workspaceKind } from '@podloom/api';
+import { type Tenant, type Workspace, tenantKind, workspaceKind } from '@podloom/api';
 import {
   type Controller,
   type Dependency,
@@ -7,7 +7,6 @@ import {
   type Part,
   controller,
   dependsOn,
-  isSameJson,
   knocks,
   objectKey,
   ownedObjects,
@@ -16,11 +15,12 @@ import {
 } from '@podloom/kube';
 import { labels } from '@podloom/labs';
 import type { Identity } from '../identity/identity.ts';
+import { hasNews } from '../news.ts';
 import { fieldManager } from '../settings.ts';
 import { startCaches } from './caches.ts';
 import type { PeopleContext } from './context.ts';
 import { keepKnownNames } from './known-names.ts';
-import type { PeopleOptions } from './options.ts';
+import type { PeopleOptions } from '../options.ts';
 import { tenantReconciler } from './tenant.ts';
 import { workspaceReconciler } from './workspace.ts';
 
@@ -103,11 +103,3 @@ function accountChanges(identity: Identity | undefined, signal: AbortSignal): De
   signal.addEventListener('abort', stop, { once: true });
   return [dependsOn(changed.source, ({ metadata: { name = '' } }) => [{ name }])];
 }
-
-/** Not for our own statuses. */
-const hasNews = (old: KubeObject | undefined, now: KubeObject): boolean =>
-  !old ||
-  old.metadata.generation !== now.metadata.generation ||
-  old.metadata.deletionTimestamp !== now.metadata.deletionTimestamp ||
-  !isSameJson(old.metadata.labels, now.metadata.labels) ||
-  !isSameJson(old.metadata.finalizers, now.metadata.finalizers);

@@ -1,5 +1,5 @@
 /** Statuses of people's objects: conditions that both kinds have, and the write, which is left out where nothing changes. */
-import type { Condition, KubeObject } from '@podloom/api';
+import type { Condition } from '@podloom/api';
 import {
   type NewCondition,
   type OwnedFailure,
@@ -7,20 +7,11 @@ import {
   applyStatus,
   isConditionTrue,
   isSameJson,
-  setCondition,
 } from '@podloom/kube';
+import { type Stated } from '../conditions.ts';
 import { fieldManager } from '../settings.ts';
 import type { PeopleContext } from './context.ts';
-import { messageOf, summaryOf } from './failures.ts';
-
-type Stated = KubeObject & { readonly status?: { readonly conditions?: Condition[] | undefined } | undefined };
-
-export function withConditions(object: Stated, wanted: readonly NewCondition[], nowMs: number): Condition[] {
-  const observedGeneration = object.metadata.generation;
-  const wantedTypes = new Set(wanted.map(({ type }) => type));
-  const kept = object.status?.conditions?.filter(({ type }) => wantedTypes.has(type));
-  return wanted.reduce<Condition[]>((all, one) => setCondition(all, { ...one, observedGeneration }, nowMs), kept ?? []);
-}
+import { messageOf, summaryOf } from '../failures.ts';
 
 export const readyCondition = (failures: readonly OwnedFailure[]): NewCondition =>
   failures.length === 0

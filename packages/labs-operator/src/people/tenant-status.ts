@@ -6,7 +6,8 @@ import type { Account } from '../identity/identity.ts';
 import { accountAction } from './account.ts';
 import type { PeopleContext } from './context.ts';
 import type { Drive } from './drive.ts';
-import { identityCondition, readyCondition, withConditions } from './status.ts';
+import { identityCondition, readyCondition } from './status.ts';
+import { withConditions } from '../conditions.ts';
 
 interface Found {
   readonly enrolments: Enrolments;

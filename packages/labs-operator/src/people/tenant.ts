@@ -25,9 +25,11 @@ import {
 import { accountAction, ensureAccount } from './account.ts';
 import { adopt } from './adopt.ts';
 import type { PeopleContext } from './context.ts';
+import { countErrors } from './errors-metric.ts';
 import { deleteDrive, ensureDrive, noDrive } from './drive.ts';
-import { collectFailures, resultOf } from './failures.ts';
-import { leavingCondition, report, withConditions } from './status.ts';
+import { collectFailures, resultOf } from '../failures.ts';
+import { leavingCondition, report } from './status.ts';
+import { withConditions } from '../conditions.ts';
 import { tenantStatus } from './tenant-status.ts';
 import { leavingMs } from './workspace.ts';
 
@@ -60,6 +62,7 @@ export function tenantReconciler(context: PeopleContext): Reconciler<Tenant> {
     const drive = hasNamespace ? await ensureDrive(tenant, context, failures, signal) : noDrive;
     const objects = tenantObjects(tenant, { quota, counted, hasNamespace }, options);
     failures.add((await owned.apply(tenant, [...objects, ...drive.objects], tenantMark, { signal })).failures);
+    countErrors(context.metrics, failures.list, enrolments.failing.length);
     const status = tenantStatus(tenant, { ...found, drive, hasNamespace, waits: false }, failures.list, context);
     await report(context, resource, tenant, status, failures.list, signal);
     return resultOf(failures.list, options.again, againMs);

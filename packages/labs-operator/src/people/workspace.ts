@@ -16,8 +16,9 @@ import {
 import { adopt } from './adopt.ts';
 import type { PeopleContext } from './context.ts';
 import { writeEnrolments } from './enrol.ts';
-import { type Failures, collectFailures, resultOf } from './failures.ts';
-import { identityCondition, leavingCondition, readyCondition, report, withConditions } from './status.ts';
+import { type Failures, collectFailures, resultOf } from '../failures.ts';
+import { identityCondition, leavingCondition, readyCondition, report } from './status.ts';
+import { withConditions } from '../conditions.ts';
 
 const { resource } = workspaceKind;
 const roles = 'Roles at the identity provider';

@@ -1,7 +1,8 @@
 /** The settings of people, read once from their texts. */
 import { InvalidInput, isQuantity } from '@podloom/api';
 import { type DriveOptions, type Labels, type QuotaCaps, parseLabels } from '@podloom/labs';
-import type { LabsOperatorSettings } from '../settings.ts';
+import type { LabsOperatorSettings } from './settings.ts';
+import type { VolumesOptions } from './volumes/part.ts';
 
 export interface PeopleOptions {
   /** Namespace of the operator itself. */
@@ -22,8 +23,7 @@ export interface PeopleOptions {
 
 export function peopleOptions(settings: LabsOperatorSettings): PeopleOptions {
   const targetLabels = parseLabels(settings.targetLabel);
-  const { rescheduleMin: minMs, rescheduleMax: maxMs, mydrivePvcsSize: size } = settings;
-  if (maxMs < minMs) throw new InvalidInput('RESCHEDULE', '--reschedule-max is less than --reschedule-min');
+  const { mydrivePvcsSize: size } = settings;
   if (!isQuantity(size))
     throw new InvalidInput('MYDRIVE_SIZE', `--mydrive-pvcs-size: "${size}" is no size such as 1Gi`);
   return {
@@ -37,7 +37,7 @@ export function peopleOptions(settings: LabsOperatorSettings): PeopleOptions {
     keepAliveMs: settings.tenantNsKeepAlive,
     waitsForVerification: settings.waitUserVerification,
     concurrency: settings.maxConcurrentReconciles,
-    again: { minMs, maxMs },
+    again: againOptions(settings),
     deletesDrives: settings.mydrivePvcsDelete,
     drive: {
       namespace: settings.mydrivePvcsNamespace,
@@ -49,6 +49,22 @@ export function peopleOptions(settings: LabsOperatorSettings): PeopleOptions {
       mirrorProvisioners: listed(settings.mirrorProvisioners),
     },
   };
+}
+
+export function volumesOptions(settings: LabsOperatorSettings): VolumesOptions {
+  return {
+    storageClass: settings.sharedVolumeStorageClass,
+    targetLabels: parseLabels(settings.targetLabel),
+    provisionImage: settings.mydriveProvisionImage,
+    concurrency: settings.maxConcurrentReconcilesShvol,
+    again: againOptions(settings),
+  };
+}
+
+/** Between which times an object is looked at again. */
+function againOptions({ rescheduleMin: minMs, rescheduleMax: maxMs }: LabsOperatorSettings) {
+  if (maxMs < minMs) throw new InvalidInput('RESCHEDULE', '--reschedule-max is less than --reschedule-min');
+  return { minMs, maxMs };
 }
 
 const listed = (text: string): string[] =>
