@@ -165,7 +165,7 @@ const ours: readonly Case[] = [
     podNetwork({
       interfaces: [
         podInterface({
-          linkType: 'veth',
+          link: { type: 'macvlan', parent: 'eth1', mode: 'bridge' },
           bridge: {
             name: 'pcbr0',
             device: 'plbr1a2b3c',

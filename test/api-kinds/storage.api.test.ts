@@ -35,6 +35,15 @@ describe('the API server', () => {
     expect((await store(manifest)).spec).toEqual(manifest['spec']);
   });
 
+  it('keeps what only one type of link has in a PodNetwork, unread', async () => {
+    const link = { type: 'macvlan', parent: 'eth1', mode: 'bridge', deeper: { most: [1, 2] } };
+    const { spec } = await store(podNetwork({ interfaces: [podInterface({ link })] }));
+    expect(spec).toMatchObject({ interfaces: [{ link }] });
+    expect(podNetworkKind.parse(podNetwork({ interfaces: [podInterface({ link })] })).spec).toMatchObject({
+      interfaces: [{ link }],
+    });
+  });
+
   it('lets neither pod nor node of a PodNetwork change', async () => {
     await store(podNetwork({}));
     await expect(

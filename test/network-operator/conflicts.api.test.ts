@@ -344,7 +344,9 @@ describe('a namespace', () => {
     const grant = { metadata: { name: namespace }, spec: { namespaces: { names: [namespace] }, devices: ['eth1'] } };
     await client.create(networkGrantKind.resource, grant);
     await eventually(async () => {
-      expect((await w.networkOf('a'))?.spec.interfaces).toMatchObject([{ parent: 'eth1', addresses: [] }]);
+      expect((await w.networkOf('a'))?.spec.interfaces).toMatchObject([
+        { link: { type: 'macvlan', parent: 'eth1' }, addresses: [] },
+      ]);
     });
     expect(await w.pools()).toEqual([]);
     await client.delete(networkGrantKind.resource, namespace);

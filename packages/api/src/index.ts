@@ -90,6 +90,7 @@ export type {
   OwnerReference,
   Resource,
 } from './meta.ts';
+export { type Link, linkOf } from './links/types.ts';
 export { linkTypes, mostListed } from './schema/fields.ts';
 export type { LinkType } from './schema/fields.ts';
 export { cidrContains, formatIp, isCidr, isIp, parseCidr, parseIp } from './schema/ip.ts';

@@ -262,8 +262,8 @@ const isOtherMtu = (step: Step): boolean =>
 
 const recordedNames = (status: PodNetworkStatus | undefined): Map<string, LinkNames> =>
   new Map(
-    (status?.interfaces ?? []).flatMap(({ key, name, hostName }) =>
-      name && hostName ? [[key, { pod: name, node: hostName }] as const] : [],
+    (status?.interfaces ?? []).flatMap(({ key, name, hostName = '' }) =>
+      name ? [[key, { pod: name, node: hostName }] as const] : [],
     ),
   );
 

@@ -5,7 +5,7 @@ export const podInterface = (host: number, more: Partial<PodInterface> = {}): Po
   key: 'PodConfig/nets/0',
   namePrefix: 'pc0',
   source: { apiVersion: 'podconfig.opdev.io/v1alpha1', kind: 'PodConfig', name: 'nets' },
-  linkType: 'veth',
+  link: { type: 'veth' },
   bridge: { name: 'pcbr0', device: 'pcbr0', gateways: ['192.168.100.1/24', 'fd00:100::1/64'], home: 'node' },
   addresses: [`192.168.100.${host}/24`, `fd00:100::${host}/64`],
   routes: [],

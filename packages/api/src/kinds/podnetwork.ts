@@ -10,7 +10,6 @@ import {
   conditions,
   interfaceAddress,
   linkName,
-  linkType,
   listMap,
   macAddress,
   mtu,
@@ -20,6 +19,7 @@ import {
   text,
   time,
 } from '../schema/fields.ts';
+import { link } from '../links/types.ts';
 import { onlyTheServerKnows, ruled } from '../schema/rule.ts';
 import { mostSysctls, sysctlName, sysctls } from '../schema/sysctls.ts';
 
@@ -75,9 +75,10 @@ const podInterface = ruled(
     ).optional(),
     name: linkName('The link in the pod is called exactly this.').optional(),
     source: source('The object that asked for the interface.'),
-    linkType: linkType('Kind of link, as `ip link add type` names it.').default('veth'),
+    link: link
+      .default({ type: 'veth' })
+      .describe('Type of the link, and what only this type has: see the object that asked for the interface.'),
     bridge: bridge.optional(),
-    parent: linkName('Device on the node that the link is a part of (VLAN, macvlan, ipvlan).').optional(),
     mtuBytes: mtu('MTU of the link in bytes. Left out, the kernel decides.').optional(),
     macAddress: macAddress(
       'MAC address of the link in the pod. Left out, it is derived from network and address.',

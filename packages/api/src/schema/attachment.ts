@@ -6,6 +6,7 @@ import * as z from 'zod';
 import { alias, cidr, deviceName, ip, linkType, macAddress, networkCidr, networkMtu, routes } from './fields.ts';
 import { cidrContains, isCidr, isIp, parseCidr } from './ip.ts';
 import { ruled, type Rule } from './rule.ts';
+import { typeDescriptions, typeRules, typeShape } from '../links/types.ts';
 
 /** The ranges of a network: shared by attachments and bridges. */
 export const rangeShape = {
@@ -48,13 +49,10 @@ export const addressShape = {
 };
 
 export const linkShape = {
-  linkType: linkType(
-    'Kind of link, as `ip link add type` names it. veth, the default, is a pair of links: one end in the pod, the other on a bridge of the node.',
-  ).default('veth'),
-  parent: deviceName(
-    'Device on the node that the link is a part of, for vlan, macvlan, macvtap, ipvlan and ipvtap. Ignored for veth, which has no parent.',
-  ).optional(),
-  vlanID: z.int().min(1).max(4094).describe('VLAN id, for linkType vlan.').optional(),
+  linkType: linkType(`Kind of link, as \`ip link add type\` names it, veth by default. ${typeDescriptions}`).default(
+    'veth',
+  ),
+  ...typeShape,
 };
 
 /** As upstream spells them. */
@@ -158,8 +156,9 @@ interface Linked {
   readonly vlanID?: number | undefined;
 }
 
-export function linkRules<T extends Linked>(): readonly Rule<T>[] {
+export function linkRules<T extends Linked & Readonly<Record<string, unknown>>>(): readonly Rule<T>[] {
   return [
+    ...typeRules,
     {
       cel: `!(self.linkType in [${needParent.map((type) => `'${type}'`).join(', ')}]) || has(self.parent)`,
       holds: ({ linkType, parent }) => !needParent.includes(linkType) || parent !== undefined,

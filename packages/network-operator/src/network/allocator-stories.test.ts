@@ -466,7 +466,7 @@ const specWith = (podUid: string, address: string): PodNetwork['spec'] => ({
     {
       key: interfaceKey,
       namePrefix: 'pc0',
-      linkType: 'veth',
+      link: { type: 'veth' },
       source: { apiVersion: 'v1', kind: 'PodConfig', name: 'c' },
       addresses: [address],
       bridge: { name: 'br', device: 'br', gateways: ['10.0.0.1/25'], home: 'node' },

@@ -14,7 +14,7 @@ const link = (bridge: string) => ({
   key,
   namePrefix: 'pc0',
   source: { apiVersion: 'v1', kind: 'PodConfig', namespace: 'ns', name: 'c' },
-  linkType: 'veth' as const,
+  link: { type: 'veth' as const },
   bridge: { name: bridge, device: bridge, gateways: [], home: 'node' as const },
   routes: [],
 });

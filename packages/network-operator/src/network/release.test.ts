@@ -21,7 +21,7 @@ const network = (status: PodNetwork['status']): PodNetwork => ({
       {
         key,
         namePrefix: 'pc0',
-        linkType: 'veth',
+        link: { type: 'veth' },
         source: { apiVersion: 'v1', kind: 'PodConfig', name: 'c' },
         addresses: [address],
         bridge: { name: 'br2', device: 'br2', gateways: [], home: 'node' },

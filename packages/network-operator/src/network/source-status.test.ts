@@ -17,7 +17,7 @@ function attached(name: string, links: number): PodState {
     key: `PodConfig/c/n${i}`,
     namePrefix: `n${i}`,
     source: ref,
-    linkType: 'veth' as const,
+    link: { type: 'veth' as const },
     routes: [],
   }));
   const network: PodNetwork = podNetworkKind.parse({

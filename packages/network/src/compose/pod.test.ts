@@ -85,7 +85,7 @@ describe('composePod', () => {
             name: 'a',
             fieldPath: 'spec.networkAttachments[0]',
           },
-          linkType: 'veth',
+          link: { type: 'veth' },
           bridge: { name: 'pcbr0', device: 'pcbr0', gateways: ['192.168.100.1/24'], home: 'node' },
           routes: [],
         },

@@ -174,14 +174,14 @@ function composeInterface(
   devices: ReadonlyMap<string, string>,
 ): ComposedInterface {
   const bridge = request.bridge === undefined ? undefined : bridges.get(request.bridge);
-  const { key, name, namePrefix, linkType, parent, mtuBytes, macAddress, alias, routes, source } = request;
+  const { key, name, namePrefix, link, mtuBytes, macAddress, alias, routes, source } = request;
   return {
     interface: {
       key,
       ...(name === undefined ? {} : { name }),
       ...(namePrefix === undefined ? {} : { namePrefix }),
       source: source.ref,
-      linkType,
+      link,
       ...(request.bridge !== undefined && bridge
         ? {
             bridge: {
@@ -193,7 +193,6 @@ function composeInterface(
             },
           }
         : {}),
-      ...(parent === undefined ? {} : { parent }),
       ...(mtuBytes === undefined ? {} : { mtuBytes }),
       ...(macAddress === undefined ? {} : { macAddress: macAddress.toLowerCase() }),
       ...(alias === undefined ? {} : { alias }),

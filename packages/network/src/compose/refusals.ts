@@ -73,8 +73,9 @@ export function rangeRefusal(request: RangeRequest, { reserved, grants }: Limits
 }
 
 /** Why the link cannot be, whatever its bridge is like. */
-export function linkRefusal({ source, parent }: LinkRequest, { grants }: Limits): Refusal | undefined {
-  if (parent === undefined || !grants || grants.some(({ spec }) => spec.devices?.includes(parent))) return undefined;
+export function linkRefusal({ source, link: { parent } }: LinkRequest, { grants }: Limits): Refusal | undefined {
+  if (typeof parent !== 'string' || !grants || grants.some(({ spec }) => spec.devices?.includes(parent)))
+    return undefined;
   const message = `Device ${parent} of the nodes needs a NetworkGrant for this namespace; ask an administrator`;
   return { ref: source.ref, reason: 'NotGranted', message };
 }

@@ -38,14 +38,18 @@ function drawInterface(wanted: PodInterface, seen: PodInterfaceStatus | undefine
     seen?.mtuBytes === undefined ? undefined : `mtu ${seen.mtuBytes}`,
   ].filter(Boolean);
   const lines = [`${name}  ${facts.join('  ')}  ${stateOf(seen ?? { state: 'Pending' })}`];
+  const { type, ...data } = wanted.link;
   if (wanted.bridge) {
     const { name: bridge, gateways } = wanted.bridge;
     const device = seen?.bridgeDevice ?? wanted.bridge.device;
     const named = device === bridge ? device : `${device} (${bridge})`;
     lines.push(
-      `╰─${wanted.linkType}── ${seen?.hostName ?? '…'} ──▶ bridge ${named}${gateways.length > 0 ? `  ${gateways.join(', ')}` : ''}`,
+      `╰─${type}── ${seen?.hostName ?? '…'} ──▶ bridge ${named}${gateways.length > 0 ? `  ${gateways.join(', ')}` : ''}`,
     );
-  } else if (wanted.parent !== undefined) lines.push(`╰─${wanted.linkType}── ${wanted.parent} on the node`);
+  } else {
+    const own = Object.entries(data).map(([field, value]) => `${field} ${String(value)}`);
+    lines.push(`╰─${type}── ${own.join(', ')}`.trimEnd());
+  }
   for (const { to, via, metric } of wanted.routes) {
     lines.push(
       `   route ${to}${via === undefined ? '' : ` via ${via}`}${metric === undefined ? '' : ` metric ${metric}`}`,

@@ -109,8 +109,7 @@ describe('drawPod', () => {
       key: 'PodConfig/a/pc1',
       namePrefix: 'pc1',
       bridge: undefined,
-      linkType: 'macvlan',
-      parent: 'eth1',
+      link: { type: 'macvlan', parent: 'eth1' },
     };
     const failed = { key: other.key, state: 'Failed', reason: 'UnsupportedLinkType', message: 'Not yet' };
     const primary = {
@@ -132,7 +131,7 @@ describe('drawPod', () => {
         '│  ╰─veth── hpc02841804 ──▶ bridge pcbr0  192.168.100.1/24',
         '│     from PodConfig a',
         '├─ pc1…  192.168.100.2/24  [Failed] UnsupportedLinkType: Not yet',
-        '│  ╰─macvlan── eth1 on the node',
+        '│  ╰─macvlan── parent eth1',
         '│     from PodConfig a',
         "└─ eth0  the cluster's own link, changed: mtu 1400 (was 1500)",
         '      from PrimaryNetwork p',

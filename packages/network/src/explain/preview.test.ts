@@ -60,7 +60,7 @@ function attached(name = 'web', address = '192.168.100.2/24'): PodNetwork {
             namespace: 'cnf-test',
             name: 'sample',
           },
-          linkType: 'veth',
+          link: { type: 'veth' },
           bridge: { name: 'pcbr0', device: 'pcbr0', gateways: ['192.168.100.1/24'], home: 'node' },
           addresses: [address],
           routes: [],

@@ -212,7 +212,7 @@ function deleteLink(link: ObservedLink, here: Room, world: World): void {
   here.filters = here.filters.filter((filter) => filter.link !== link.index);
   here.fdb = here.fdb.filter((entry) => entry.link !== link.index);
   followPorts(here, link.master);
-  if (link.kind !== 'veth') return;
+  if (link.peerIndex === undefined) return;
   for (const room of world.values()) {
     const isPeer = ({ index, peerIndex }: ObservedLink): boolean =>
       index === link.peerIndex && peerIndex === link.index;

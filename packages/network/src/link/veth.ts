@@ -6,7 +6,7 @@
 import { formatIp, parseCidr } from '@podloom/api';
 import { ipOf } from '../address.ts';
 import { gatewayMac, linkLocalOf } from '../mac.ts';
-import { networkIdOf } from '../plan/bridge.ts';
+import { bridgeProblem, networkIdOf } from '../plan/bridge.ts';
 import type { DesiredBridge } from '../plan/desired.ts';
 import { programDigest } from '../plan/filter/assembler.ts';
 import { portFilter } from '../plan/filter/port-filter.ts';
@@ -38,7 +38,7 @@ function plan(context: LinkContext): LinkPlan {
   }
   const wish: Veth = { ...context, bridge, gateway: gatewayMac(networkIdOf(bridge)) };
   const inPod = planInPod(wish);
-  const problem = macProblem(wish) ?? inPod.problem;
+  const problem = bridgeProblem(bridge, wish.node) ?? macProblem(wish) ?? inPod.problem;
   if (problem) return { problem };
 
   const filter = planFilter(wish);

@@ -1,4 +1,4 @@
-/** Finds the two ends of a link of ours. The node end carries the owner; the pod end is whatever its peer index leads to. */
+/** Finds the ends of a link of ours. The node end carries the owner; the pod end is whatever its peer index leads to, or all that there is. */
 import type { LinkNames } from './desired.ts';
 import { isOurs, podOfMark } from './mark.ts';
 import type { Observed, ObservedLink } from './observed.ts';
@@ -17,9 +17,14 @@ const peerOf = (link: ObservedLink | undefined, others: readonly ObservedLink[] 
 
 const unowned = (link: ObservedLink): boolean => isOurs(link) && podOfMark(link.alias) === undefined;
 
-/** Without names only by the alias; with names also what a crash left between making a link and naming its owner. */
+/**
+ * Without names only by the alias; with names also what a crash left between making a link and naming its owner, and a link without another end whose alias
+ * is the tenant's.
+ */
 export function findEnds(mark: string, { node, pod }: Observed, names?: LinkNames): Ends {
   const marked = linkMarked(node, mark);
+  const alone = marked || !pod ? undefined : linkMarked(pod, mark);
+  if (alone && alone.peerIndex === undefined) return { pod: alone };
   if (marked || !names) return { node: marked, pod: peerOf(marked, pod?.links) };
 
   const onNode = linkNamed(node, names.node);

@@ -39,10 +39,10 @@ export function chooseNames({ spec, status, pid, observed }: NameSources): Map<s
       const unique = (): string => hashed('h', mark);
       const free = (names: LinkNames): LinkNames =>
         isOfAnotherPod(linkNamed(observed.node, names.node), spec.podUid) ? { ...names, node: unique() } : names;
-      if (entry?.name && entry.hostName) return [key, free({ pod: entry.name, node: entry.hostName })];
+      if (entry?.name) return [key, free({ pod: entry.name, node: entry.hostName ?? unique() })];
 
       const seen = findEnds(mark, observed);
-      if (seen.node && seen.pod) return [key, { pod: seen.pod.name, node: seen.node.name }];
+      if (seen.pod) return [key, { pod: seen.pod.name, node: seen.node?.name ?? unique() }];
 
       const fresh = name === undefined ? linkNames(namePrefix ?? 'net', pid) : { pod: name, node: unique() };
       // pc0 with process 12 and pc01 with process 2 would both be hpc012: the second one steps aside.

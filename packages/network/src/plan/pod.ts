@@ -7,7 +7,7 @@ import { canonicalAddress } from '../address.ts';
 import type { LinkContext, LinkFacts, LinkPlan } from '../link/link-type.ts';
 import { linkTypes } from '../link/types.ts';
 import { deriveMac } from '../mac.ts';
-import { bridgeProblem, movesPorts, mtuAgain, networkIdOf, planBridge, tablesFor } from './bridge.ts';
+import { movesPorts, mtuAgain, networkIdOf, planBridge, tablesFor } from './bridge.ts';
 import type { DesiredBridge, DesiredPod, LinkNames, PodPlan } from './desired.ts';
 import { type Ends, findEnds } from './ends.ts';
 import { type Leaving, type Share, giveUp, heldAddress, isAsked, leavingOf, withoutLeaving } from './handover.ts';
@@ -44,7 +44,7 @@ export function planPod(desired: DesiredPod, observed: Observed): PodPlan {
     return isAsked(goes, others) ? giveUp(one, goes, observed) : [];
   });
   const bridges = new Map(
-    planned.flatMap(({ state, bridge }) => (state === 'planned' && bridge ? [[bridge.device, bridge] as const] : [])),
+    planned.flatMap(({ bridge, facts }) => (bridge && facts?.bridgeDevice ? [[bridge.device, bridge] as const] : [])),
   );
   const tables = tablesFor([...bridges.keys()], observed.node.rules);
   const moved = removed.length > 0 || planned.some(({ steps }) => steps.some(movesPorts));
@@ -74,8 +74,8 @@ function keptEnds({ spec, names }: DesiredPod, observed: Observed): Map<string, 
   const kept = new Map<string, Ends>();
   const claimed = new Set<ObservedLink>();
   for (const wanted of spec.interfaces) {
-    const { key, linkType } = wanted;
-    const type = linkTypes[linkType];
+    const { key, link } = wanted;
+    const type = linkTypes[link.type];
     const ends = type && findEnds(podMark(spec.podUid, key), observed, names.get(key));
     if (ends?.pod?.kind !== type?.kind || !ends?.pod || claimed.has(ends.pod)) continue;
     if (ends.node?.kind !== (type?.isPair ? type.kind : undefined) || !hasData(ends.pod, type?.data?.(wanted)))
@@ -161,19 +161,27 @@ function planInterface(asked: Asked, observed: Observed, left: Observed, leaving
 }
 
 function planIn({ node, pod }: Observed, asked: Asked): LinkPlan {
-  const { wanted, bridge } = asked;
-  const type = linkTypes[wanted.linkType];
+  const { wanted } = asked;
+  const type = linkTypes[wanted.link.type];
   if (!type) {
-    const message = `Links of type ${wanted.linkType} are not offered yet; ${Object.keys(linkTypes).join(', ')} is`;
+    const message = `Links of type ${wanted.link.type} are not offered yet; choose ${Object.keys(linkTypes).join(' or ')}`;
     return { problem: { reason: 'UnsupportedLinkType', message } };
   }
   if (!pod) return { problem: { reason: 'PodNotRunning', message: 'The pod has no namespace yet' } };
-  const problem = (bridge && bridgeProblem(bridge, node)) ?? nameProblem(asked, { node, pod });
+  const problem = nameProblem(asked, type.isPair, { node, pod });
   return problem ? { problem } : type.plan({ ...asked, node, pod });
 }
 
-function statusOf({ wanted: { key, addresses }, names, state, steps, facts, problem }: Planned): PodInterfaceStatus {
-  const named = { key, name: names.pod, hostName: names.node };
+function statusOf({
+  wanted: { key, addresses, link },
+  names,
+  state,
+  steps,
+  facts,
+  problem,
+}: Planned): PodInterfaceStatus {
+  const isAlone = linkTypes[link.type]?.isPair === false;
+  const named = { key, name: names.pod, ...(isAlone ? {} : { hostName: names.node }) };
   if (!problem) {
     const isDone = steps.length === 0;
     return { ...named, ...facts, addresses: addresses.map(canonicalAddress), state: isDone ? 'Attached' : 'Pending' };
@@ -190,7 +198,7 @@ function statusOf({ wanted: { key, addresses }, names, state, steps, facts, prob
 function lowered(bridge: DesiredBridge, planned: readonly Planned[], node: ObservedNamespace): Step[] {
   const seen = linkNamed(node, bridge.device)?.mtuBytes;
   const [smallest] = planned
-    .filter((one) => one.state === 'planned' && one.bridge?.device === bridge.device)
+    .filter(({ facts }) => facts?.bridgeDevice === bridge.device)
     .toSorted((a, b) => a.mtuBytes - b.mtuBytes);
   if (bridge.mtuBytes !== undefined || !smallest || seen === undefined || seen <= smallest.mtuBytes) return [];
   const { mtuBytes, owner } = smallest;
@@ -198,13 +206,13 @@ function lowered(bridge: DesiredBridge, planned: readonly Planned[], node: Obser
 }
 
 /** A link of the wanted name that is not this interface's. */
-function nameProblem({ names, ends }: Asked, { node, pod }: Observed): Problem | undefined {
+function nameProblem({ names, ends }: Asked, isPair: boolean, { node, pod }: Observed): Problem | undefined {
   const inPod = linkNamed(pod, names.pod);
   if (names.pod === '' || (inPod && inPod !== ends.pod)) {
     return { reason: 'NameTaken', message: `The pod has another link ${names.pod} already` };
   }
   const onNode = linkNamed(node, names.node);
-  if (!onNode || onNode === ends.node) return undefined;
+  if (!isPair || !onNode || onNode === ends.node) return undefined;
   const owner = isOurs(onNode) ? `belongs to "${onNode.alias ?? 'another'}"` : 'was not made by Podloom';
   return { reason: 'NameTaken', message: `The node has a link ${names.node} that ${owner}` };
 }

@@ -1,5 +1,5 @@
 /** AdditionalNetwork: one link in the pods that it selects. */
-import { type AdditionalNetwork, additionalNetworkKind } from '@podloom/api';
+import { type AdditionalNetwork, additionalNetworkKind, linkOf } from '@podloom/api';
 import { readRanges, readAddresses, readRoutes, sourceOf } from './attachment.ts';
 import { interfaceKey } from './key.ts';
 import { selects } from './selects.ts';
@@ -9,13 +9,13 @@ export const additionalNetworkSource: SourceType<AdditionalNetwork> = {
   kind: additionalNetworkKind,
   finalizer: 'additionalnetwork.finalizers.opdev.io',
   selects: ({ spec }, { labels }) => selects(spec.podSelector, labels),
-  requests: (object) => ({ links: [linkOf(object)] }),
+  requests: (object) => ({ links: [requestOf(object)] }),
   report: ({ pods }) => ({ selectedPods: pods }),
 };
 
-function linkOf(object: AdditionalNetwork): LinkRequest {
+function requestOf(object: AdditionalNetwork): LinkRequest {
   const { spec } = object;
-  const { name, namePrefix, linkType, bridge, parent, mtuBytes, macAddress, alias, addresses, routes } = spec;
+  const { name, namePrefix, bridge, mtuBytes, macAddress, alias, addresses, routes } = spec;
   const source = sourceOf(object);
   return {
     ...readRanges(spec),
@@ -24,9 +24,8 @@ function linkOf(object: AdditionalNetwork): LinkRequest {
     key: interfaceKey(source.ref, name === undefined ? (namePrefix ?? '') : `name:${name}`),
     name,
     namePrefix,
-    linkType,
+    link: linkOf(spec),
     bridge,
-    parent: linkType === 'veth' ? undefined : parent,
     mtuBytes,
     macAddress,
     alias,

@@ -6,6 +6,7 @@ import {
   formatIp,
   InvalidInput,
   isIp,
+  linkOf,
   parseCidr,
   parseIp,
 } from '@podloom/api';
@@ -79,17 +80,15 @@ export function upstreamLink(
   prefix: string,
   attachment: Attachment,
 ): LinkRequest {
-  const { linkType, master, parent, mtu, hardwareAddr, alias, addresses, routes } = attachment;
+  const { master, mtu, hardwareAddr, alias, addresses, routes } = attachment;
   const source = sourceOf(object, fieldPath);
   return {
     ...readRanges(attachment),
     source,
     key: interfaceKey(source.ref, prefix),
     namePrefix: prefix,
-    linkType,
+    link: linkOf(attachment),
     bridge: master,
-    // The sample PodConfig has the link itself as parent of a veth.
-    parent: linkType === 'veth' ? undefined : parent,
     mtuBytes: mtu,
     macAddress: hardwareAddr,
     alias,

@@ -70,7 +70,9 @@ const plugs: SourceType = {
     const source = sourceOf(plug);
     const name = plug.metadata.name ?? '';
     const key = interfaceKey(source.ref, name, namespace);
-    return { links: [{ source, key, name, linkType: 'macvlan', cidrs: [], exclude: [], addresses: [], routes: [] }] };
+    return {
+      links: [{ source, key, name, link: { type: 'macvlan' }, cidrs: [], exclude: [], addresses: [], routes: [] }],
+    };
   },
   report: () => ({}),
 };

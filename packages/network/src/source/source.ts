@@ -2,7 +2,7 @@
  * The form of a source: a kind of object from which the networks of pods are composed. One file a kind says which pods its objects choose and
  * what they ask for, in the words below; `registry.ts` lists them. All of it is pure: the operator reads the objects and writes their status.
  */
-import type { AdditionalNetwork, Condition, Kind, KubeObject, LinkType, PodNetworkSpec, Resource } from '@podloom/api';
+import type { AdditionalNetwork, Condition, Kind, KubeObject, Link, PodNetworkSpec, Resource } from '@podloom/api';
 
 export interface PodIdentity {
   readonly namespace: string;
@@ -45,9 +45,8 @@ export interface LinkRequest extends RangeRequest {
   readonly key: string;
   readonly name?: string | undefined;
   readonly namePrefix?: string | undefined;
-  readonly linkType: LinkType;
+  readonly link: Link;
   readonly bridge?: string | undefined;
-  readonly parent?: string | undefined;
   readonly mtuBytes?: number | undefined;
   readonly macAddress?: string | undefined;
   readonly alias?: string | undefined;

@@ -1,6 +1,7 @@
 /** For tests: small worlds and wishes with good defaults, and arbitrary ones for properties. */
-import type { PodInterface, PodNetworkSpec } from '@podloom/api';
+import type { LinkType, PodInterface, PodNetworkSpec } from '@podloom/api';
 import * as fc from 'fast-check';
+import { linkTypes } from '../link/types.ts';
 import type { DesiredPod } from '../plan/desired.ts';
 import { isOurs, podMark } from '../plan/mark.ts';
 import { chooseNames } from '../plan/names.ts';
@@ -25,7 +26,7 @@ export const wish = (more: Partial<PodInterface> = {}): PodInterface => ({
   key: 'podconfig/a/pc0',
   namePrefix: 'pc0',
   source: { apiVersion: 'podconfig.opdev.io/v1alpha1', kind: 'PodConfig', name: 'a' },
-  linkType: 'veth',
+  link: { type: 'veth' },
   bridge: { name: 'pcbr0', device: 'pcbr0', gateways: ['192.168.100.1/24'], home: 'node' },
   addresses: ['192.168.100.2/24'],
   routes: [],
@@ -44,6 +45,10 @@ export function desire(
   return { namespace: 'cnf-test', spec, names: chooseNames({ spec, pid: 2841804, observed }), primaryRecord };
 }
 
+/** Every type that is made, the first one as often as all others together. */
+const madeTypes = Object.keys(linkTypes) as LinkType[];
+const anyTypes = [...madeTypes, ...madeTypes.slice(1).map(() => madeTypes[0]!)];
+
 /** Few of each, so that wishes often agree, and one interface often asks for what another has had. */
 const anyHost = fc.constantFrom(5, 15, 245);
 const anyBridge = fc.constantFrom('pcbr0', 'pcbr1');
@@ -53,6 +58,7 @@ const anyMtu = fc.constantFrom(undefined, 1400, 1500, 9000);
 const anyWish = (n: number, own: number): fc.Arbitrary<PodInterface> =>
   fc
     .record({
+      type: fc.constantFrom(...anyTypes),
       bridge: anyBridge,
       gateway: fc.boolean(),
       hosts: fc.uniqueArray(anyHost, { maxLength: 3 }),
@@ -64,11 +70,12 @@ const anyWish = (n: number, own: number): fc.Arbitrary<PodInterface> =>
       route: fc.option(fc.integer({ min: 1, max: 3 }), { nil: undefined }),
       direct: fc.boolean(),
     })
-    .map(({ bridge, gateway, hosts, six, mtuBytes, bridgeMtuBytes, mac, alias, route, direct }) => {
+    .map(({ type, bridge, gateway, hosts, six, mtuBytes, bridgeMtuBytes, mac, alias, route, direct }) => {
       const net = bridge === 'pcbr0' ? 100 : 99;
       return wish({
         key: `podconfig/a/pc${n}`,
         namePrefix: `pc${n}`,
+        link: { type },
         bridge: {
           name: bridge,
           device: bridge,
