@@ -1,7 +1,7 @@
 # Podloom's commands. Each says what it does in `make help`; what a machine lacks is installed on the way (tools/bootstrap.sh).
 
 .DEFAULT_GOAL := help
-.PHONY: help setup cluster-needs deploy-needs test-needs up down test test-unit test-node test-api test-cluster test-kernel check fix fuzz bench image deploy undeploy run-operator clean
+.PHONY: help setup cluster-needs deploy-needs test-needs up down test test-all test-unit test-node test-api test-cluster test-kernel check fix fuzz bench image deploy undeploy run-operator clean
 
 # The private Node and Go come first, also for everything that is started below.
 export PATH := $(CURDIR)/.tools/bin:$(PATH)
@@ -36,8 +36,11 @@ up: cluster-needs ## Start a private two-node Kubernetes with Podloom on it (aga
 down: setup ## Remove the private Kubernetes, every trace of it
 	@./podloom cluster down
 
-test: test-needs ## Run all checks and all test tiers that this machine can carry
+test: test-needs ## Run all checks and all test tiers that this machine can carry, without what a change cannot have broken
 	@$(NODE) tools/test.ts
+
+test-all: test-needs ## The full pass: all of every tier, and the tests of the bench
+	@$(NODE) tools/test.ts --all
 
 test-unit test-node test-api test-cluster test-kernel: test-needs
 	@$(NODE) tools/test.ts $(@:test-%=%)

@@ -3,12 +3,19 @@
  * `link.node.test.ts` needs root and namespaces, `cache.api.test.ts` a real API server, and so on.
  */
 import { defineConfig } from 'vitest/config';
+import { seedOfTests } from './test/setup/seed.ts';
 
 const special = ['node', 'api', 'cluster', 'kernel'] as const;
 const roots = ['packages/*/src', 'test', 'tools', 'deploy', 'bench'];
 // Limits for what hangs, not measures: a loaded machine takes its time, and a cold one builds what a hook needs.
 const patience = { testTimeout: 300_000, hookTimeout: 1_800_000 };
 const files = (suffix: string) => roots.map((root) => `${root}/**/*${suffix}.test.ts`);
+
+// For the processes that run the tests, which ask for it each.
+const seed = seedOfTests();
+process.env['PODLOOM_SEED'] = String(seed);
+if (process.env['PODLOOM_FUZZ'] === undefined)
+  console.log(`Random seed ${seed} (PODLOOM_SEED=${seed} tells the same stories again)`);
 
 export default defineConfig({
   test: {
@@ -28,7 +35,7 @@ export default defineConfig({
         test: {
           name: 'node',
           include: files('.node'),
-          setupFiles: ['test/setup/orphan.ts'],
+          setupFiles: ['test/setup/orphan.ts', 'test/setup/stories.ts'],
           pool: 'forks',
           ...patience,
         },
@@ -38,7 +45,7 @@ export default defineConfig({
           name: 'api',
           include: files('.api'),
           pool: 'forks',
-          setupFiles: ['test/setup/orphan.ts'],
+          setupFiles: ['test/setup/orphan.ts', 'test/setup/stories.ts'],
           globalSetup: ['test/setup/api-server.ts'],
           ...patience,
         },

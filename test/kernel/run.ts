@@ -8,17 +8,21 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { debianKernel } from './debian-kernel.ts';
 import { runMachine } from './machine.ts';
+import { onlyFile } from './only.ts';
+import { seedOfTests } from '../setup/seed.ts';
 import { missingResult, type TestResults } from './results.ts';
 
-const usage = `node test/kernel/run.ts [--files PATTERN...] [--json PATH] [--seconds N]
+const usage = `node test/kernel/run.ts [--files PATTERN...] [--only JSON] [--json PATH] [--seconds N]
 
   --files    Run only test files whose path contains one of these. All of the tier by default.
+  --only     Of the node tier's files run only these tests: an object of full names by file.
   --json     Write the results there, in the format of vitest's JSON reporter.
   --seconds  Give up after that many seconds (default 3600).`;
 
 const { values, positionals } = parseArgs({
   options: {
     files: { type: 'string', multiple: true, default: [] },
+    only: { type: 'string' },
     json: { type: 'string' },
     seconds: { type: 'string', default: '3600' },
     help: { type: 'boolean', default: false },
@@ -30,14 +34,16 @@ if (values.help) {
   console.log(usage);
 } else {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(130));
-  process.exitCode = await run([...values.files, ...positionals], Number(values.seconds), values.json);
+  process.exitCode = await run([...values.files, ...positionals], Number(values.seconds));
 }
 
-async function run(files: readonly string[], seconds: number, json: string | undefined): Promise<number> {
+async function run(files: readonly string[], seconds: number): Promise<number> {
+  const { json, only } = values;
   const root = resolve(import.meta.dirname, '../..');
   const kernel = debianKernel();
   console.log(`Linux ${kernel.release} in QEMU`);
   const snapshot = snapshotOf(root);
+  if (only !== undefined) writeFileSync(join(snapshot, onlyFile), only);
   const machine = await runMachine({
     kernel,
     init: resolve(import.meta.dirname, 'init.sh'),
@@ -46,6 +52,7 @@ async function run(files: readonly string[], seconds: number, json: string | und
       PODLOOM_SNAPSHOT: snapshot,
       PODLOOM_NODE: process.execPath,
       PODLOOM_MODPROBE: kernel.modprobe,
+      PODLOOM_SEED: String(seedOfTests()),
       ...(process.stdout.isTTY ? {} : { NO_COLOR: '1' }),
     },
     args: files,

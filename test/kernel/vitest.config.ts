@@ -3,18 +3,22 @@
  * one after the other in one worker, modules are loaded once and by Node itself, and time limits are wide.
  */
 import { defineConfig } from 'vitest/config';
+import { only } from './only.ts';
+
+const chosen = only();
 
 export default defineConfig({
   cacheDir: '/tmp/vite',
   test: {
     include: [
       'packages/*/src/**/*.kernel.test.ts',
-      'packages/netlink/src/**/*.node.test.ts',
+      ...(chosen ? Object.keys(chosen) : ['packages/netlink/src/**/*.node.test.ts']),
       'test/kernel/**/*.kernel.test.ts',
     ],
     // Counts descriptors over 100,000 requests: the same on any kernel, and many minutes in emulation.
     exclude: ['packages/netlink/src/leaks.node.test.ts'],
     root: process.cwd(),
+    setupFiles: ['test/setup/stories.ts', ...(chosen ? ['test/kernel/skip.ts'] : [])],
     pool: 'forks',
     fileParallelism: false,
     isolate: false,

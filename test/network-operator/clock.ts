@@ -1,6 +1,13 @@
 /** Time for those who would have to wait too long. */
 import { type Clock, systemClock } from '@podloom/kube';
 
+/** Time that passes so many times slower, but for timestamps. What is done every so often is done seldom, however long the machine takes for the rest. */
+export const slowClock = (factor: number): Clock => ({
+  now: () => systemClock.now(),
+  monotonicMs: () => systemClock.monotonicMs() / factor,
+  after: (ms, callback) => systemClock.after(ms * factor, callback),
+});
+
 /** Real time that a test can move forward; what becomes due by that runs at once. */
 export function jumpingClock(): Clock & { jump(ms: number): void } {
   let aheadMs = 0;

@@ -27,6 +27,8 @@ const agentOn = async (node: string): Promise<Pod[]> =>
 const restartsOf = (pods: readonly Pod[]): number =>
   pods.flatMap(({ status }) => status.containerStatuses ?? []).reduce((sum, { restartCount }) => sum + restartCount, 0);
 
+const startedAt = ({ status }: Pod): string => status.containerStatuses?.[0]?.state?.running?.startedAt ?? '';
+
 interface Aim {
   /** SIGKILL for each of them, at once. */
   readonly strike: () => void;
@@ -193,10 +195,9 @@ describe.skipIf(!isPrivate)('when our own processes fail', () => {
     const label = (...some: string[]): Promise<string> => scene.kube('label', 'pods', ...some, 'podconfig=many');
     await label(...names.slice(0, count / 2));
     await begun.acted;
-    const made = (await scene.kube('get', 'podnetworks', '--output=name')).trim().split('\n');
-    expect(made.length).toBeLessThanOrEqual(count / 2);
-    // To these nobody has come yet: they are left to who comes after.
-    await label(...names.slice(count / 2));
+    // These are left to who comes after: nobody is there who could serve them.
+    const left = names.slice(count / 2);
+    await label(...left);
     await operators.hit();
     await eventually(async () => {
       const { status } = await scene.ready('podconfig/many');
@@ -205,6 +206,9 @@ describe.skipIf(!isPrivate)('when our own processes fail', () => {
       expect(addresses).toHaveLength(count);
       expect(new Set(addresses).size).toBe(count);
     });
+    const started = (await livingPartsOf('network-operator')).map(startedAt).toSorted()[0]!;
+    const made = await Promise.all(left.map(async (name) => (await scene.network(name)).metadata.creationTimestamp));
+    expect(made.filter((time) => time === undefined || time < started)).toEqual([]);
 
     const holder = await world.kube([
       'get',

@@ -20,6 +20,7 @@ export interface Pod extends Named {
       readonly ready: boolean;
       readonly restartCount: number;
       readonly containerID?: string;
+      readonly state?: { readonly running?: { readonly startedAt: string } };
     }[];
   };
 }
