@@ -15,7 +15,8 @@ export { clusterUp, type UpOptions, type UpProgress, type UpResult } from './clu
 export { renderAuthentication, type TokenIssuer } from './config/authentication.ts';
 export { startControlPlane, type ControlPlane, type ControlPlaneOptions } from './control-plane.ts';
 export { baseEntries, imageUser } from './images/base.ts';
-export { sharedLibraries } from './images/libraries.ts';
+export { debianRoot } from './images/debian.ts';
+export { sharedLibraries, sharedLibrariesIn } from './images/libraries.ts';
 export type { PartName } from './parts/part.ts';
 export { parsePartNames } from './parts/parts.ts';
 export { pauseImage } from './images/pause.ts';

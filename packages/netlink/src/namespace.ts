@@ -6,7 +6,7 @@ import { seg6Family, type Seg6 } from './generic/seg6.ts';
 import { wireguardFamily, type Wireguard } from './generic/wireguard.ts';
 import { close as closeFd } from './libc.ts';
 import { nftFamily, type Nft } from './netfilter/nft.ts';
-import { inNetns, openNetns, type NetnsSource } from './netns.ts';
+import { inNetns, inOwnNetns, openNetns, type NetnsSource } from './netns.ts';
 import { startCapture, type Capture, type CaptureSettings } from './packet/capture.ts';
 import { batchChannel, directChannel, type Channel } from './route/channel.ts';
 import { sysctlIn, type Sysctl } from './sysctl.ts';
@@ -41,17 +41,19 @@ export interface Netns extends Families, Disposable {
 /** Opens a namespace; `open()` is the process's own. Close it, or bind it with `using`. */
 export function open(source: NetnsSource = { own: true }): Netns {
   const fd = openNetns(source, netnsidOfFd);
-  return new OpenNetns(new Sockets(fd), source);
+  return new OpenNetns(new Sockets(fd, 'own' in source), source);
 }
 
 /** The descriptors that an open namespace holds. A closed one must not be used: its numbers may be somebody else's by then. */
 class Sockets {
   readonly fd: number;
   readonly #made = new Map<Protocol, Socket>();
+  readonly #isOwn: boolean;
   #closed = false;
 
-  constructor(fd: number) {
+  constructor(fd: number, isOwn: boolean) {
     this.fd = fd;
+    this.#isOwn = isOwn;
   }
 
   of(protocol: Protocol): Socket {
@@ -65,7 +67,7 @@ class Sockets {
 
   inside<T>(work: () => T extends Promise<unknown> ? never : T): T {
     if (this.#closed) throw new NetlinkError('netns', 9, { kernelMessage: 'this namespace was closed' });
-    return inNetns(this.fd, work);
+    return this.#isOwn ? inOwnNetns(work) : inNetns(this.fd, work);
   }
 
   close(): void {

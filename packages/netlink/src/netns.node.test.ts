@@ -29,6 +29,15 @@ describe('open', () => {
     expect(marked(netns, 'marked')).toBe(true);
   });
 
+  it('needs no right to be in the own namespace', async () => {
+    const script = `import { open } from '${fileURLToPath(new URL('namespace.ts', import.meta.url))}';
+      console.log(open().link.list().map(({ name }) => name).includes('lo'));`;
+    const node = [process.execPath, '--disable-warning=ExperimentalWarning', '--input-type=module', '--eval', script];
+    const unprivileged = ['--inh-caps=-all', '--bounding-set=-all'];
+    const child = spawn('setpriv', [...unprivileged, ...node], { stdio: ['ignore', 'pipe', 'inherit'] });
+    expect((await child.stdout.toArray()).join('')).toBe('true\n');
+  });
+
   it('pins a new namespace to a file, finds it by path, and lets it go', () => {
     const path = `/run/podloom-netns-${process.pid}`;
     {

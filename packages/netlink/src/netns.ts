@@ -37,6 +37,12 @@ export function inNetns<T>(fd: number, work: () => T extends Promise<unknown> ? 
   }
 }
 
+/** The same where the thread is already. It asks for no right, while entering a namespace needs SYS_ADMIN, also the own one. */
+export function inOwnNetns<T>(work: () => T extends Promise<unknown> ? never : T): T {
+  if (inside) throw busy();
+  return work();
+}
+
 const busy = (): NetlinkError =>
   new NetlinkError('netns', 16, { kernelMessage: 'this thread is in another namespace already' });
 
