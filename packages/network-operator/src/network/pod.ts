@@ -4,67 +4,28 @@
  *
  * What goes is taken out of the PodNetwork first; its addresses are given back only when the agent has seen that, or when pod or node are no more.
  */
+import type { KubeObject, PodNetwork, PodNetworkSpec } from '@podloom/api';
 import {
-  type KubeObject,
-  type PodInterface,
-  type PodNetwork,
-  type PodNetworkSpec,
-  type PodloomError,
-  nodeLabel,
-  parseIp,
-  podNetworkKind,
-  podNetworkRoom,
-} from '@podloom/api';
-import {
-  type Node,
   type Pod,
   type ReconcileContext,
   type Result,
   done,
-  findCondition,
-  isAlreadyExists,
-  isApiError,
-  isForbidden,
   isSameJson,
   keyOf,
   objectKey,
   retryAfter,
-  unlessGone,
 } from '@podloom/kube';
-import {
-  type AddressRequest,
-  type AllocationResult,
-  type ComposedInterface,
-  type ObjectRef,
-  type PoolRequest,
-  type Problem,
-  coolDownMs,
-  networkOf,
-  refOf,
-  withAddresses,
-} from '@podloom/network';
+import type { Problem } from '@podloom/network';
+import { giveAddresses } from './addresses.ts';
 import type { NetworkContext } from './context.ts';
-import { isClean, isIdle, isObserved, isPrimaryApplied, isWaitingFor, withSpec } from './pod-network.ts';
-import { type Wanted, isFinished, isRequested, livingUid, releaseForGone, releaseUnneeded } from './release.ts';
-import { inNamespace, keyOfSource } from './sources.ts';
+import { isClean, isIdle, isObserved } from './pod-network.ts';
+import { create, remove, specOf, update, withUnread } from './pod-network-writes.ts';
+import { isRefusal, problemsOf, refusalsFor, refused } from './problems.ts';
+import { isFinished, livingUid, releaseForGone, releaseUnneeded } from './release.ts';
+import { hasNoAgent, isServed } from './served.ts';
+import { keyOfSource } from './sources.ts';
 import type { PodComposition } from './view.ts';
 import { editionOf } from './verdicts.ts';
-
-const resource = podNetworkKind.resource;
-
-/**
- * A pod that is to have what its sources say, from the moment that it has a node: what it needs may be there before it runs. Not one that has ended,
- * nor one that is about to and has nothing yet.
- */
-export function isServed(pod: Pod, network: PodNetwork | undefined): boolean {
-  if (isFinished(pod) || !pod.spec?.nodeName) return false;
-  return network?.spec.podUid === pod.metadata.uid || !pod.metadata.deletionTimestamp;
-}
-
-export const systemOf = (node: Node | undefined): string | undefined => node?.metadata.labels?.['kubernetes.io/os'];
-
-/** Agents run on Linux: where another system is named nobody would ever answer a PodNetwork. */
-const hasNoAgent = (node: Node | undefined): boolean => (systemOf(node) ?? 'linux') !== 'linux';
 
 export async function reconcilePod(pod: Pod, context: NetworkContext, { signal }: ReconcileContext): Promise<Result> {
   const { caches, podNetworks } = context;
@@ -165,234 +126,4 @@ function forPod(pod: Pod, network: PodNetwork | undefined, composed: PodComposit
     ...(network?.spec.primary && primary ? { primary } : {}),
     interfaces: composed.interfaces.filter((one) => has.has(one.interface.key)),
   };
-}
-
-interface Addressed {
-  readonly interfaces: readonly PodInterface[];
-  readonly problems: readonly Problem[];
-  readonly waiting: Wanted['waiting'];
-  readonly retryMs?: number | undefined;
-}
-
-/** An interface that cannot have all its addresses is left out whole; the others go on. */
-export async function giveAddresses(
-  pod: Pod,
-  { interfaces }: Pick<PodComposition, 'interfaces'>,
-  network: PodNetwork | undefined,
-  context: Pick<NetworkContext, 'allocator' | 'clock' | 'waiting'>,
-): Promise<Addressed> {
-  const outcomes = await Promise.all(interfaces.map((one) => giveTo(pod, one, network, context)));
-  const lacking = outcomes.filter(({ problem }) => problem !== undefined);
-  context.waiting.set(
-    keyOf(pod),
-    lacking.map(({ composed }) => composed),
-  );
-  const ends = lacking.flatMap(({ coolUntilMs }) => coolUntilMs ?? []);
-  return {
-    interfaces: outcomes.flatMap(({ link }) => link ?? []),
-    problems: lacking.flatMap(({ problem }) => problem ?? []),
-    waiting: new Map(lacking.map(({ composed, asked }) => [composed.interface.key, asked])),
-    // A moment more, because time in a pool is compared by who reads it next.
-    ...(ends.length === 0
-      ? {}
-      : { retryMs: Math.min(coolDownMs, Math.max(0, Math.min(...ends) - context.clock.now()) + 1) }),
-  };
-}
-
-async function giveTo(
-  pod: Pod,
-  composed: ComposedInterface,
-  network: PodNetwork | undefined,
-  { allocator }: Pick<NetworkContext, 'allocator'>,
-): Promise<{
-  composed: ComposedInterface;
-  asked: readonly AddressRequest[];
-  link?: PodInterface;
-  problem?: Problem;
-  coolUntilMs?: number | undefined;
-}> {
-  const { name: podName = '', uid: podUid = '', namespace = '' } = pod.metadata;
-  const { key: interfaceKey, source } = composed.interface;
-  const before = network?.spec.interfaces.find(({ key }) => key === interfaceKey);
-  // On another network the same address is another one.
-  const has = before && networkOf(before) === networkOf(composed.interface) ? before.addresses : [];
-  const give = async (range: AddressRequest): Promise<AllocationResult> => {
-    const request: PoolRequest = { podName, podUid, interfaceKey, nodeName: pod.spec?.nodeName };
-    const kept = has.find((one) => isRequested(one.split('/')[0] ?? '', range));
-    const address = range.address ?? kept?.split('/')[0];
-    if (address === undefined) return await allocator.allocate(namespace, range, request);
-    // Most looks at a pod change nothing, and need not wait for those that do. The prefix is the range's, which may have grown.
-    if (kept !== undefined && allocator.has(namespace, range, { ...request, address })) {
-      return { address: `${address}/${range.cidr.split('/')[1]}` };
-    }
-    // What it has already stays, even if the pool was lost.
-    const result = await allocator.allocate(namespace, range, { ...request, address, hasIt: kept !== undefined });
-    return 'failed' in result && range.address === undefined
-      ? await allocator.allocate(namespace, range, request)
-      : result;
-  };
-  // One after the other and in everybody's order: of two pods that want the same two, neither has the one that the other lacks.
-  const given = new Map<AddressRequest, string>();
-  const order = composed.requests.toSorted(byAddress);
-  for (const [i, range] of order.entries()) {
-    const result = await give(range);
-    if ('failed' in result) {
-      const { failed: reason, message, coolUntilMs } = result;
-      // What it has of those that come later is given back: another may have the first and wait for it.
-      return { composed, asked: order.slice(0, i + 1), problem: { ref: source, reason, message }, coolUntilMs };
-    }
-    given.set(range, result.address);
-  }
-  const addresses = composed.requests.flatMap((range) => given.get(range) ?? []);
-  return { composed, asked: order, link: withAddresses(composed, addresses) };
-}
-
-/** By family, then address, or else that of the range. */
-function byAddress(a: AddressRequest, b: AddressRequest): number {
-  const [x, y] = [placeOf(a), placeOf(b)];
-  return x.family - y.family || Number(x.value - y.value);
-}
-const placeOf = ({ address, cidr }: AddressRequest): ReturnType<typeof parseIp> =>
-  parseIp(address ?? cidr.split('/')[0] ?? '');
-
-function problemsOf(
-  pod: Pod,
-  composed: PodComposition,
-  addressing: readonly Problem[],
-  network: PodNetwork | undefined,
-  { view, caches }: NetworkContext,
-): Problem[] {
-  const why = whyNothing(pod, caches.nodes.get(pod.spec?.nodeName ?? ''));
-  const unserved: Problem[] = why ? view.choosing(pod).map((source) => Object.assign({ ref: refOf(source) }, why)) : [];
-  return [...unserved, ...composed.problems, ...addressing, ...failuresOf(pod, network)];
-}
-
-/** Why the pod can have no network at all. */
-function whyNothing({ metadata: { name }, spec }: Pod, node: Node | undefined): Omit<Problem, 'ref'> | undefined {
-  if (hasNoAgent(node)) {
-    const message = `Pod ${name} is on node ${spec?.nodeName}, which runs ${systemOf(node)}: Podloom serves nodes with Linux; have the pod placed on one, or choose other pods`;
-    return { reason: 'NodeUnsupported', message };
-  }
-  if (!spec?.hostNetwork) return undefined;
-  return {
-    reason: 'HostNetwork',
-    message: `Pod ${name} uses the network of its node and has none of its own`,
-  };
-}
-
-const refused = 'ApiRefused';
-
-/** The API server will not have what we write: too much for one object, over a quota. Nobody would see it in our log. */
-export const isRefusal = (error: unknown): error is PodloomError =>
-  isForbidden(error) || (isApiError(error) && error.retry === 'whenChanged' && !isAlreadyExists(error));
-
-const refusalsFor = ({ sources }: PodComposition, { message }: PodloomError): Problem[] =>
-  sources.map((source) => ({ ref: refOf(source), reason: refused, message }));
-
-/** Reasons of an agent that has not finished, as opposed to one that failed. */
-const unfinished = new Set(['Waiting', 'PodNotRunning']);
-
-/** What the agent tried and could not do. */
-function failuresOf(pod: Pod, network: PodNetwork | undefined): Problem[] {
-  if (!network || !isObserved(network)) return [];
-  const { interfaces, primary } = network.spec;
-  const here = (ref: PodInterface['source']): ObjectRef => inNamespace(ref, network.metadata.namespace ?? '');
-  const sources = new Map(interfaces.map(({ key, source }) => [key, here(source)]));
-  const problem = (ref: ObjectRef, reason = 'Failed', message = 'no reason given'): Problem => ({
-    ref,
-    reason,
-    message: `Pod ${pod.metadata.name}: ${message}`,
-  });
-  const failed = (network.status?.interfaces ?? []).flatMap(({ key, state, reason, message }) => {
-    const ref = sources.get(key);
-    return state === 'Failed' && ref ? [problem(ref, reason, message)] : [];
-  });
-  const why = network.status?.primary?.state === 'Failed' ? network.status.primary : primaryGuess(network, failed);
-  return [
-    ...failed,
-    ...(why && primary ? primary.sources.map((ref) => problem(here(ref), why.reason, why.message)) : []),
-  ];
-}
-
-/** Of agents that do not say what is wrong with the primary link: what keeps it is said for the pod as a whole. */
-function primaryGuess(
-  network: PodNetwork,
-  failed: readonly Problem[],
-): { readonly reason: string; readonly message: string } | undefined {
-  const ready = findCondition(network.status?.conditions, 'Ready');
-  if (failed.length > 0 || !network.spec.primary || isPrimaryApplied(network)) return undefined;
-  if (ready?.status !== 'False' || unfinished.has(ready.reason) || isWaitingFor(network, ready.reason))
-    return undefined;
-  return ready;
-}
-
-/** An annotation that cannot be read changes nothing: the pod keeps what it has of the objects that it named in it. */
-export function withUnread<A extends Pick<Addressed, 'interfaces'>>(
-  addressed: A,
-  network: PodNetwork | undefined,
-  { unread }: Pick<PodComposition, 'unread'>,
-): A {
-  const kept = (network?.spec.interfaces ?? []).filter(({ source }) => unread.includes(source.kind));
-  return { ...addressed, interfaces: [...addressed.interfaces, ...kept] };
-}
-
-function specOf(
-  pod: Pod,
-  { primary, conflicts, problems: refused }: PodComposition,
-  { interfaces, problems }: Pick<Addressed, 'interfaces' | 'problems'> = { interfaces: [], problems: [] },
-): PodNetworkSpec {
-  const lost = conflicts.map(({ loser: ref, reason, message }) => ({ ref, reason, message }));
-  const waiting = [...lost, ...refused, ...problems]
-    .slice(0, podNetworkRoom.waiting)
-    .map(({ ref: source, reason, message }) => ({ source, reason, message: message.slice(0, 1_024) }));
-  return {
-    podUid: pod.metadata.uid ?? '',
-    nodeName: pod.spec?.nodeName ?? '',
-    interfaces: [...interfaces],
-    ...(primary === undefined ? {} : { primary }),
-    ...(waiting.length === 0 ? {} : { waiting }),
-  };
-}
-
-async function create(
-  pod: Pod,
-  spec: PodNetworkSpec,
-  { client, podNetworks }: NetworkContext,
-  signal: AbortSignal,
-): Promise<void> {
-  const { apiVersion, kind, metadata } = pod;
-  const { name = '', namespace, uid = '' } = metadata;
-  const owner = { apiVersion, kind, name, uid };
-  const draft = {
-    metadata: { name, namespace, labels: { [nodeLabel]: spec.nodeName }, ownerReferences: [owner] },
-    spec,
-  };
-  try {
-    podNetworks.wrote(await client.create(resource, draft, { namespace, signal }));
-  } catch (error) {
-    if (!isAlreadyExists(error)) throw error;
-    // Another leader's last word, of which the cache has not heard: its arrival brings us back here.
-    podNetworks.wrote(await client.get(resource, name, { namespace, signal }));
-    throw error;
-  }
-}
-
-async function update(
-  network: PodNetwork,
-  spec: PodNetworkSpec,
-  { client, podNetworks }: NetworkContext,
-  signal: AbortSignal,
-): Promise<void> {
-  const { namespace } = network.metadata;
-  podNetworks.wrote(await client.update(resource, withSpec(network, spec), { namespace, signal }));
-}
-
-async function remove(
-  network: PodNetwork,
-  { client, podNetworks }: NetworkContext,
-  signal: AbortSignal,
-): Promise<void> {
-  const { name = '', namespace, uid } = network.metadata;
-  await unlessGone(() => client.delete(resource, name, { namespace, uid, signal }));
-  podNetworks.deleted(network);
 }

@@ -3,7 +3,7 @@ import { type PodConfig, podConfigKind, podConfigLabel } from '@podloom/api';
 import { type Deployment, applyObject, deployments, isAlreadyExists, ownerReference, unlessGone } from '@podloom/kube';
 import { type Problem, type SourceObject, refOf } from '@podloom/network';
 import { type NetworkContext, fieldManager } from './context.ts';
-import { isRefusal } from './pod.ts';
+import { isRefusal } from './problems.ts';
 
 export interface Sample {
   readonly deployment?: Deployment | undefined;

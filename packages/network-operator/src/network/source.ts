@@ -15,7 +15,7 @@ import {
 } from '@podloom/network';
 import { type NetworkContext, fieldManager } from './context.ts';
 import { bridgesOf, holders, isObserved } from './pod-network.ts';
-import { isServed } from './pod.ts';
+import { isServed } from './served.ts';
 import { type Sample, reconcileSample } from './sample.ts';
 import { type PodState, type Report, removalReport, reportOf } from './source-status.ts';
 import { editionOf } from './verdicts.ts';

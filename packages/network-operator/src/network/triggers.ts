@@ -16,7 +16,7 @@ import { type SourceObject, bridgesNamed, namingKey, rangesOfNode } from '@podlo
 import { type ServiceRange, asksOtherwise } from './caches.ts';
 import type { NetworkContext } from './context.ts';
 import { isObserved } from './pod-network.ts';
-import { systemOf } from './pod.ts';
+import { systemOf } from './served.ts';
 import type { Reports } from './reports.ts';
 import { keyOfSource } from './sources.ts';
 import { rangesOfServices } from './view.ts';

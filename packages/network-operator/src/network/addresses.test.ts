@@ -2,7 +2,8 @@ import { type PodNetwork, podNetworkKind } from '@podloom/api';
 import { type Pod, manualClock } from '@podloom/kube';
 import type { AddressRequest, PoolRequest } from '@podloom/network';
 import { describe, expect, it } from 'vitest';
-import { giveAddresses, withUnread } from './pod.ts';
+import { giveAddresses } from './addresses.ts';
+import { withUnread } from './pod-network-writes.ts';
 
 const key = 'PodConfig/c/pc0';
 const pod = (name: string): Pod => ({
