@@ -41,7 +41,13 @@ export function startAgent(
         since: toTime(Date.now()),
       })),
       ...(primary && {
-        primary: { before: { mtuBytes: 1450 }, applied: { ...(primary.mtuBytes && { mtuBytes: primary.mtuBytes }) } },
+        primary: {
+          before: { mtuBytes: 1450 },
+          applied: {
+            ...(primary.mtuBytes && { mtuBytes: primary.mtuBytes }),
+            ...(primary.sysctls && { sysctls: primary.sysctls }),
+          },
+        },
       }),
       conditions: [
         {

@@ -355,6 +355,38 @@ describe('a namespace', () => {
     await eventually(async () => expect(await w.networkOf('a')).toBeUndefined());
   });
 
+  it('may set what concerns its neighbours on a primary link only with a grant, and only as long as it has it', async () => {
+    const w = await world();
+    const { client, namespace } = w;
+    await w.operator();
+    await w.agent();
+    const sysctls = { 'net.ipv4.conf.proxy_arp': '1' };
+    const spec = { podSelector: {}, sysctls };
+    await client.create<KubeObject>(primaryNetworkKind.resource, { metadata: { name: 'p', namespace }, spec });
+    await w.pod('a');
+    const reason = async (): Promise<string | undefined> =>
+      (await client.get(primaryNetworkKind.resource, 'p', { namespace })).status?.conditions?.[0]?.reason;
+    const primary = async () => (await w.networkOf('a'))?.spec.primary;
+    await eventually(async () => expect(await reason()).toBe('NotGranted'));
+    expect(await primary()).toBeUndefined();
+
+    const grant = { namespaces: { names: [namespace] }, primarySysctls: Object.keys(sysctls) };
+    await client.create(networkGrantKind.resource, { metadata: { name: namespace }, spec: grant });
+    onTestFinished(async () => {
+      const { items } = await client.list(networkGrantKind.resource);
+      if (items.some(({ metadata }) => metadata.name === namespace)) {
+        await client.delete(networkGrantKind.resource, namespace);
+      }
+    });
+    await eventually(async () =>
+      expect(await primary()).toMatchObject({ sysctls, grantedSysctls: Object.keys(sysctls) }),
+    );
+    await eventually(async () => expect(await reason()).toBe('Configured'));
+    await client.delete(networkGrantKind.resource, namespace);
+    await eventually(async () => expect(await reason()).toBe('NotGranted'));
+    expect(await primary()).toBeUndefined();
+  });
+
   it('has what is granted to its labels also if it is heard of later than its pods', async () => {
     const w = await world();
     const { client, namespace } = w;

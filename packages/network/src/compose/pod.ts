@@ -21,7 +21,7 @@ import { gatewayOf, gatewaysOf } from './bridges.ts';
 import type { AddressRequest, ComposeConflict, ComposedInterface, ComposedPod } from './composed.ts';
 import { namingKey } from './devices.ts';
 import { mergePrimaries, primaryCrowding, primaryRivalry } from './primary.ts';
-import { linkRefusal } from './refusals.ts';
+import { linkRefusal, primaryRefusal } from './refusals.ts';
 import type { Settled } from './settle.ts';
 
 export interface ComposeOptions {
@@ -67,7 +67,7 @@ const isPrimary = (request: Request): request is PrimaryRequest => 'primary' in 
 const isLink = (request: Request): request is LinkRequest => !isPrimary(request);
 
 const refusalOf = (request: Request, { refusals, limits }: Settled): Problem | undefined =>
-  refusals.get(request) ?? (isLink(request) ? linkRefusal(request, limits) : undefined);
+  refusals.get(request) ?? (isLink(request) ? linkRefusal(request, limits) : primaryRefusal(request, limits));
 
 /** By the objects that choose the pod, and by those that it names. */
 function requestedFor(

@@ -1,5 +1,5 @@
 /** Changes to the primary link from several objects. Who wants what an older one wants otherwise is left out as a whole. */
-import { type PodNetworkSpec, podNetworkRoom } from '@podloom/api';
+import { type PodNetworkSpec, podNetworkRoom, sysctlsToGrant } from '@podloom/api';
 import { canonicalRoute, routePlace } from '../route.ts';
 import type { PrimaryRequest } from '../source/source.ts';
 import type { ComposeConflict, ComposedPrimary } from './composed.ts';
@@ -59,6 +59,7 @@ export function primaryCrowding(
   return { loser: request.source.ref, winner: last.source.ref, reason: 'PrimaryConflict', message };
 }
 
+/** Requests that may not be had are out already, so what needs a grant has one. */
 export function mergePrimaries(accepted: readonly PrimaryRequest[]): ComposedPrimary | undefined {
   const [first] = accepted;
   if (!first) return undefined;
@@ -69,6 +70,7 @@ export function mergePrimaries(accepted: readonly PrimaryRequest[]): ComposedPri
   const sysctls = Object.entries(
     Object.assign({}, ...accepted.map(({ primary }) => primary.sysctls)) as Record<string, string>,
   );
+  const granted = sysctlsToGrant(Object.fromEntries(sysctls)).toSorted();
   const routes = new Map(
     accepted.flatMap(({ primary }) => primary.routes ?? []).map((route) => [routePlace(route), route]),
   );
@@ -77,6 +79,7 @@ export function mergePrimaries(accepted: readonly PrimaryRequest[]): ComposedPri
     ...pick('mtuBytes'),
     ...pick('txQueueLength'),
     ...(sysctls.length === 0 ? {} : { sysctls: Object.fromEntries(sysctls.toSorted(([a], [b]) => (a < b ? -1 : 1))) }),
+    ...(granted.length === 0 ? {} : { grantedSysctls: granted }),
     ...(routes.size === 0 ? {} : { routes: [...routes.values()] }),
     sources: accepted.map(({ source }) => source.ref),
   };

@@ -1,11 +1,19 @@
 /**
- * What a namespace may not have although it asks: devices of the nodes without a grant, and ranges that the cluster itself uses. It is left out
- * before anything else is decided, so that nobody loses against it. Admission says the same earlier where it can; here it holds whatever was
- * admitted before a grant went or a Node came.
+ * What a namespace may not have although it asks: devices of the nodes and settings of primary links without a grant, and ranges that the cluster
+ * itself uses. It is left out before anything else is decided, so that nobody loses against it. Admission says the same earlier where it can; here it
+ * holds whatever was admitted before a grant went or a Node came.
  */
-import { type KubeObject, type NetworkGrant, cidrContains, isCidr, isIp, parseCidr } from '@podloom/api';
+import {
+  type KubeObject,
+  type NetworkGrant,
+  cidrContains,
+  isCidr,
+  isIp,
+  parseCidr,
+  sysctlsToGrant,
+} from '@podloom/api';
 import { selects } from '../source/selects.ts';
-import type { LinkRequest, Problem, RangeRequest } from '../source/source.ts';
+import type { LinkRequest, PrimaryRequest, Problem, RangeRequest } from '../source/source.ts';
 import { gatewaysOf } from './bridges.ts';
 
 export interface Refusal extends Problem {
@@ -77,6 +85,16 @@ export function linkRefusal({ source, link: { parent } }: LinkRequest, { grants 
   if (typeof parent !== 'string' || !grants || grants.some(({ spec }) => spec.devices?.includes(parent)))
     return undefined;
   const message = `Device ${parent} of the nodes needs a NetworkGrant for this namespace; ask an administrator`;
+  return { ref: source.ref, reason: 'NotGranted', message };
+}
+
+/** Why the primary link cannot be changed so. Nothing of such a request is done. */
+export function primaryRefusal({ source, primary }: PrimaryRequest, { grants }: Limits): Refusal | undefined {
+  const denied = sysctlsToGrant(primary.sysctls).filter(
+    (name) => grants && !grants.some(({ spec }) => spec.primarySysctls?.includes(name)),
+  );
+  if (denied.length === 0) return undefined;
+  const message = `The primary link can have ${denied.join(', ')} only by a NetworkGrant for this namespace; ask an administrator, or take it out`;
   return { ref: source.ref, reason: 'NotGranted', message };
 }
 

@@ -5,6 +5,7 @@ import {
   bridgeKind,
   networkGrantKind,
   podConfigKind,
+  primaryNetworkKind,
 } from '@podloom/api';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -24,6 +25,8 @@ const object = ({ apiVersion, kind, parse }: Kind, name: string, age: number, sp
 };
 const link = (name: string, age: number, spec: object): SourceObject =>
   object(additionalNetworkKind, name, age, { podSelector: {}, ...spec });
+const tuned = (name: string, age: number, spec: object): SourceObject =>
+  object(primaryNetworkKind, name, age, { podSelector: {}, ...spec });
 
 const reserved = ['10.96.0.0/12'];
 const grantOf = (spec: Partial<NetworkGrant['spec']>): NetworkGrant => ({
@@ -80,6 +83,34 @@ describe('an older object whose device of the node was not granted', () => {
   it('has it once that is granted', () => {
     const { has, lost } = had([older, younger], { reserved, grants: [grantOf({ devices: ['eth1'] })] });
     expect([has, lost]).toEqual([['older'], ['younger']]);
+  });
+});
+
+describe('an older PrimaryNetwork with a setting that was not granted', () => {
+  const [plain, proxyArp] = ['net.ipv4.conf.rp_filter', 'net.ipv4.conf.proxy_arp'];
+  const older = tuned('older', 9, { mtuBytes: 1300, sysctls: { [plain]: '2', [proxyArp]: '1' } });
+  const younger = tuned('younger', 5, { mtuBytes: 1400, sysctls: { [plain]: '0' } });
+  const primaryOf = (limits: Limits) => {
+    const { primary, problems, conflicts } = composePod(pod, settleNamespace('ns', [older, younger], limits));
+    return { primary, problems, lost: conflicts.map(({ loser }) => loser.name) };
+  };
+
+  it('has nothing of what it asks for, and keeps no younger one from it', () => {
+    const { primary, problems, lost } = primaryOf({ reserved, grants: [grantOf({ primarySysctls: [plain] })] });
+    expect(primary).toMatchObject({ mtuBytes: 1400, sysctls: { [plain]: '0' }, sources: [{ name: 'younger' }] });
+    expect(primary).not.toHaveProperty('grantedSysctls');
+    expect(lost).toEqual([]);
+    expect(problems).toMatchObject([{ ref: { name: 'older' }, reason: 'NotGranted' }]);
+    expect(problems[0]?.message).toContain(`${proxyArp} only by a NetworkGrant`);
+  });
+
+  it.each([
+    ['once all of it is granted, by several grants', [{ primarySysctls: [proxyArp] }, { devices: ['eth1'] }]],
+    ['where grants cannot be read', undefined],
+  ])('has it %s, and the PodNetwork says what is granted', (_, grants) => {
+    const { primary, problems, lost } = primaryOf({ reserved, grants: grants?.map(grantOf) });
+    expect(primary).toMatchObject({ mtuBytes: 1300, grantedSysctls: [proxyArp], sources: [{ name: 'older' }] });
+    expect([problems, lost]).toEqual([[], ['younger']]);
   });
 });
 
