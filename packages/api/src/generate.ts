@@ -1,5 +1,5 @@
 /**
- * Writes the CRDs into the chart and the reference pages into the documents. `--check` writes nothing, names what differs and
+ * Writes the CRDs into the chart and beside it, and the reference pages into the documents. `--check` writes nothing, names what differs and
  * exits 1. It is a tool beside the package's door: the only file here that touches the disk or knows YAML.
  */
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,6 +13,9 @@ import { referenceIndex, referencePage } from './reference.ts';
 
 const root = join(import.meta.dirname, '../../..');
 const crdFolder = 'deploy/chart/templates/crds';
+/** For `kubectl apply -f`, which does not look into folders in it: a kind of another project is installed only where it is missing. */
+const plainFolder = 'deploy/crds';
+const foreignFolder = `${plainFolder}/foreign`;
 const referenceFolder = 'docs/reference/api';
 
 /** When the chart installs a kind. */
@@ -26,14 +29,17 @@ function isOurs(name: string): string {
   return `(or (not ${found}) ${ours})`;
 }
 
+const header = '# Generated from packages/api by `make fix`; do not edit.\n';
+const crdYaml = (kind: Kind): string =>
+  stringify(customResourceDefinition(kind), { lineWidth: 0, aliasDuplicateObjects: false });
+const crdName = ({ plural, group }: Kind): string => `${plural}.${group}`;
+
 /** The condition hides in YAML comments, so that the file is a template for Helm and plain YAML for everybody else. */
-function crdFile(kind: Kind): string {
-  const crd = customResourceDefinition(kind);
-  const yaml = stringify(crd, { lineWidth: 0, aliasDuplicateObjects: false });
+function crdTemplate(kind: Kind): string {
+  const yaml = crdYaml(kind);
   if (yaml.includes('{{'))
     throw new Bug('CRD_TEMPLATE', `The CRD of ${kind.kind} has "{{", which Helm would read as its own`);
-  const condition = kind.foreign ? `and ${enabled(kind)} ${isOurs(crd.metadata.name)}` : enabled(kind);
-  const header = '# Generated from packages/api by `make fix`; do not edit.\n';
+  const condition = kind.foreign ? `and ${enabled(kind)} ${isOurs(crdName(kind))}` : enabled(kind);
   return `${header}# {{- if ${condition} }}\n${yaml}# {{- end }}\n`;
 }
 
@@ -41,7 +47,11 @@ const pageOf = (kind: Kind): string => `${kind.kind.toLowerCase()}.md`;
 
 export function generatedFiles(): ReadonlyMap<string, string> {
   return new Map([
-    ...kinds.map((kind) => [`${crdFolder}/${kind.plural}.${kind.group}.yaml`, crdFile(kind)] as const),
+    ...kinds.map((kind) => [`${crdFolder}/${crdName(kind)}.yaml`, crdTemplate(kind)] as const),
+    ...kinds.map((kind) => {
+      const folder = kind.foreign ? foreignFolder : plainFolder;
+      return [`${folder}/${crdName(kind)}.yaml`, header + crdYaml(kind)] as const;
+    }),
     ...kinds.map((kind) => [`${referenceFolder}/${pageOf(kind)}`, referencePage(kind)] as const),
     [`${referenceFolder}/README.md`, referenceIndex(kinds, pageOf)] as const,
   ]);
@@ -49,11 +59,11 @@ export function generatedFiles(): ReadonlyMap<string, string> {
 
 function onDisk(): ReadonlyMap<string, string> {
   return new Map(
-    [crdFolder, referenceFolder].flatMap((folder) => {
+    [crdFolder, plainFolder, foreignFolder, referenceFolder].flatMap((folder) => {
       mkdirSync(join(root, folder), { recursive: true });
-      return readdirSync(join(root, folder)).map(
-        (name) => [`${folder}/${name}`, readFileSync(join(root, folder, name), 'utf8')] as const,
-      );
+      return readdirSync(join(root, folder), { withFileTypes: true })
+        .filter((entry) => entry.isFile())
+        .map(({ name }) => [`${folder}/${name}`, readFileSync(join(root, folder, name), 'utf8')] as const);
     }),
   );
 }
