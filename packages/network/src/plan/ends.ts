@@ -1,4 +1,6 @@
 /** Finds the ends of a link of ours. The node end carries the owner; the pod end is whatever its peer index leads to, or all that there is. */
+import type { PodInterface } from '@podloom/api';
+import type { LinkType } from '../link/link-type.ts';
 import type { LinkNames } from './desired.ts';
 import { isOurs, podOfMark } from './mark.ts';
 import type { Observed, ObservedLink } from './observed.ts';
@@ -32,4 +34,14 @@ export function findEnds(mark: string, { node, pod }: Observed, names?: LinkName
   const inPod = linkNamed(pod, names.pod);
   const podEnd = inPod && isOurs(inPod) ? inPod : undefined;
   return { node: podEnd && peerOf(podEnd, node.links.filter(unowned)), pod: podEnd };
+}
+
+/** Whether the link that is there is what is asked for, or can be made so without being removed. */
+export function isOfType(
+  { kind, isPair, data }: Omit<LinkType, 'plan'>,
+  wanted: PodInterface,
+  { node, pod }: Ends,
+): boolean {
+  if (pod?.kind !== kind || node?.kind !== (isPair ? kind : undefined)) return false;
+  return Object.entries(data?.(wanted) ?? {}).every(([name, value]) => pod.data?.[name] === value);
 }

@@ -34,6 +34,16 @@ describe('linkNames', () => {
 describe('chooseNames', () => {
   const spec = { podUid, interfaces: [wish()] };
 
+  it('keeps the name of a link without another end, and names an end that it may get as if it were new', () => {
+    const alone = { group: linkGroup, kind: 'dummy', alias: podMark(podUid, wish().key) };
+    const observed = seen({}, { links: [link('pc012', 5, alone)] });
+    expect(chooseNames({ spec, pid: 12, observed }).get(wish().key)).toEqual({ pod: 'pc012', node: 'hpc012' });
+    const other = chooseNames({ spec, pid: 99, observed }).get(wish().key);
+    expect(other).toEqual({ pod: 'pc012', node: expect.stringMatching(/^h[0-9a-f]{14}$/) as unknown });
+    const status = { interfaces: [{ key: wish().key, name: 'old1', state: 'Attached' as const }] };
+    expect(chooseNames({ spec, status, pid: 9, observed: seen() }).get(wish().key)).toMatchObject({ pod: 'old1' });
+  });
+
   it('takes recorded names first', () => {
     const status = { interfaces: [{ key: wish().key, name: 'old1', hostName: 'hold1', state: 'Attached' as const }] };
     const names = chooseNames({ spec, status, pid: 9, observed: seen() });

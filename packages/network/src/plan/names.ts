@@ -39,12 +39,17 @@ export function chooseNames({ spec, status, pid, observed }: NameSources): Map<s
       const unique = (): string => hashed('h', mark);
       const free = (names: LinkNames): LinkNames =>
         isOfAnotherPod(linkNamed(observed.node, names.node), spec.podUid) ? { ...names, node: unique() } : names;
-      if (entry?.name) return [key, free({ pod: entry.name, node: entry.hostName ?? unique() })];
+      const fresh = name === undefined ? linkNames(namePrefix ?? 'net', pid) : { pod: name, node: unique() };
+      // A link without another end may become one that has one.
+      const named = (pod: string, node: string | undefined): LinkNames => ({
+        pod,
+        node: node ?? (pod === fresh.pod ? fresh.node : unique()),
+      });
+      if (entry?.name) return [key, free(named(entry.name, entry.hostName))];
 
       const seen = findEnds(mark, observed);
-      if (seen.pod) return [key, { pod: seen.pod.name, node: seen.node?.name ?? unique() }];
+      if (seen.pod) return [key, free(named(seen.pod.name, seen.node?.name))];
 
-      const fresh = name === undefined ? linkNames(namePrefix ?? 'net', pid) : { pod: name, node: unique() };
       // pc0 with process 12 and pc01 with process 2 would both be hpc012: the second one steps aside.
       return [key, free(fresh)];
     }),

@@ -9,10 +9,10 @@ import { linkTypes } from '../link/types.ts';
 import { deriveMac } from '../mac.ts';
 import { movesPorts, mtuAgain, networkIdOf, planBridge, tablesFor } from './bridge.ts';
 import type { DesiredBridge, DesiredPod, LinkNames, PodPlan } from './desired.ts';
-import { type Ends, findEnds } from './ends.ts';
+import { type Ends, findEnds, isOfType } from './ends.ts';
 import { type Leaving, type Share, giveUp, heldAddress, isAsked, leavingOf, withoutLeaving } from './handover.ts';
 import { isOfAnotherPod, isOurs, podMark, podOfMark } from './mark.ts';
-import type { LinkData, Observed, ObservedLink, ObservedNamespace, Place } from './observed.ts';
+import type { Observed, ObservedLink, ObservedNamespace, Place } from './observed.ts';
 import { planPrimary, primaryShares } from './primary.ts';
 import { type Problem, untilGivenUp } from './problem.ts';
 import { podRoute } from './routes.ts';
@@ -72,22 +72,16 @@ export function planPod(desired: DesiredPod, observed: Observed): PodPlan {
 /** Links that are there and can be mended, by key. A working link stays even where its new wish cannot be met: nothing is half done. */
 function keptEnds({ spec, names }: DesiredPod, observed: Observed): Map<string, Ends> {
   const kept = new Map<string, Ends>();
-  const claimed = new Set<ObservedLink>();
+  const claimed = new Set<ObservedLink | undefined>();
   for (const wanted of spec.interfaces) {
-    const { key, link } = wanted;
-    const type = linkTypes[link.type];
-    const ends = type && findEnds(podMark(spec.podUid, key), observed, names.get(key));
-    if (ends?.pod?.kind !== type?.kind || !ends?.pod || claimed.has(ends.pod)) continue;
-    if (ends.node?.kind !== (type?.isPair ? type.kind : undefined) || !hasData(ends.pod, type?.data?.(wanted)))
-      continue;
-    kept.set(key, ends);
+    const type = linkTypes[wanted.link.type];
+    const ends = findEnds(podMark(spec.podUid, wanted.key), observed, names.get(wanted.key));
+    if (!type || !isOfType(type, wanted, ends) || claimed.has(ends.pod)) continue;
+    kept.set(wanted.key, ends);
     claimed.add(ends.pod);
   }
   return kept;
 }
-
-const hasData = ({ data = {} }: ObservedLink, wanted: LinkData = {}): boolean =>
-  Object.entries(wanted).every(([name, value]) => data[name] === value);
 
 /** An interface with what can be said of it without looking at others. */
 interface Asked extends Omit<LinkContext, 'node' | 'pod'> {
