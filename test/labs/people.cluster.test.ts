@@ -1,6 +1,6 @@
 /** People of the labs on a real cluster: the product with its operator of the labs, and the manifests of the guide applied with kubectl. */
 import type { KubeObject, Tenant, Workspace } from '@podloom/api';
-import type { Namespace, NetworkPolicy, ResourceQuota, RoleBinding } from '@podloom/kube';
+import type { Namespace, NetworkPolicy, PersistentVolumeClaim, ResourceQuota, RoleBinding } from '@podloom/kube';
 import { clusterUp } from '@podloom/local';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { type Commands, commandsFor, namespace } from '../chart/installed.ts';
@@ -89,7 +89,8 @@ describe.skipIf(inject('clusterName') === '')('people', () => {
   });
 
   it('have what they should have, a moment after kubectl apply', async () => {
-    await cluster.kube(['apply', '-f', '-'], manifest);
+    // Policies know a kind a moment after it is served.
+    await eventually(() => cluster.kube(['apply', '-f', '-'], manifest));
     await cluster.kube([
       'wait',
       'workspace/people-tea',
@@ -148,6 +149,9 @@ describe.skipIf(inject('clusterName') === '')('people', () => {
   });
 
   it('get back at once what somebody deletes', async () => {
+    const mirror = () => cluster.get<PersistentVolumeClaim>('pvc/people-john-drive-mirror', '-n', personal);
+    const before = (await mirror()).metadata.uid;
+    await cluster.kube(['delete', 'pvc/people-john-drive-mirror', '-n', personal, '--timeout=300s']);
     const sandbox = () => cluster.get<Namespace>('namespace/sandbox-people-john');
     const { uid } = (await sandbox()).metadata;
     await cluster.kube(['delete', 'namespace', 'sandbox-people-john', '--wait=false']);
@@ -155,6 +159,8 @@ describe.skipIf(inject('clusterName') === '')('people', () => {
     await eventually(async () => {
       const { items } = await cluster.get<{ items: NetworkPolicy[] }>('networkpolicies', '-n', personal);
       expect(items).toHaveLength(2);
+      expect(await mirror()).toMatchObject({ status: { phase: 'Bound' } });
+      expect((await mirror()).metadata.uid).not.toBe(before);
       expect((await sandbox()).metadata.uid).not.toBe(uid);
       const rights = await cluster.kubectl(['get', 'rolebinding/sandbox-editor', '-n', 'sandbox-people-john']);
       expect(rights.code).toBe(0);

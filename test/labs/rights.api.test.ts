@@ -1,5 +1,6 @@
 /** The operator with the rights that the chart gives it, and no others: it makes, changes and removes everything that it writes. */
 import { sharedVolumeKind, tenantKind, workspaceKind } from '@podloom/api';
+import { jobs } from '@podloom/kube';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Installed, chart, chartOnApiServer, namespace } from '../chart/installed.ts';
 import { eventually } from '../setup/eventually.ts';
@@ -8,7 +9,8 @@ import { labsWorld, untilReady } from './world.ts';
 let installed: Installed;
 beforeAll(async () => {
   installed = await chartOnApiServer();
-  const sets = ['--set=labs.tenants.enabled=true', '--set=network.enabled=false'];
+  const selector = '--set=labs.operator.flags.target-label=crownlabs.polito.it/operator-selector=local';
+  const sets = ['--set=labs.tenants.enabled=true', '--set=network.enabled=false', selector];
   const { code, stderr } = await installed.helm([
     'upgrade',
     'podloom',
@@ -32,11 +34,14 @@ it('does all its work, and there is no agent', async () => {
   const [john, tea] = [`john-${world.id}`, `tea-${world.id}`];
   await world.operator(['--base-workspaces=']);
   await world.workspace(tea);
-  await world.tenant(john, {
-    createSandbox: true,
-    workspaces: [{ name: tea, role: 'user' }],
-    personalWorkspace: { cpu: 1, memory: '1Gi', instances: 1 },
-  });
+  // Policies know a kind a moment after it is served.
+  await eventually(() =>
+    world.tenant(john, {
+      createSandbox: true,
+      workspaces: [{ name: tea, role: 'user' }],
+      personalWorkspace: { cpu: 1, memory: '1Gi', instances: 1 },
+    }),
+  );
   await untilReady(world, john);
   await eventually(async () => expect((await world.getWorkspace(tea))?.status?.ready).toBe(true));
   const course = { namespace: `workspace-${tea}` };
@@ -47,6 +52,8 @@ it('does all its work, and there is no agent', async () => {
   await eventually(async () => {
     const { status } = await world.client.get(sharedVolumeKind.resource, 'lemon', course);
     expect(status?.phase).toBe('Pending');
+    // It goes without us, and what it has goes with its namespace.
+    await world.client.get(jobs, 'shvol-lemon-provision', course);
   });
   await world.client.delete(sharedVolumeKind.resource, 'lemon', course);
   await world.tenant(john, { createSandbox: false });

@@ -267,7 +267,7 @@ async function standIn(client: Client, labelSelector: string, signal: AbortSigna
 async function emptyAndFinalize(client: Client, space: Namespace): Promise<void> {
   const namespace = space.metadata.name ?? '';
   for (const resource of made) {
-    if (resource.namespaced) await client.deleteCollection(resource, { namespace });
+    if (resource.namespaced) await client.deleteCollection(resource, { namespace, propagationPolicy: 'Background' });
   }
   await client.update(namespaces, { ...space, spec: { finalizers: [] } }, { subresource: 'finalize' });
 }

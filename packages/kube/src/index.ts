@@ -144,16 +144,14 @@ export { isSameJson } from './objects/same.ts';
 export { ensureFinalizer, hasFinalizer, removeFinalizer } from './objects/finalizers.ts';
 export { applyObject, applyStatus, ownerReference, type ApplyOwnOptions } from './objects/apply.ts';
 export {
-  controllerIndex,
-  controllerOf,
   ownedObjects,
   type Desired,
   type OwnedFailure,
-  type OwnedLabel,
   type OwnedObjects,
   type OwnedOptions,
   type OwnedResult,
 } from './objects/owned.ts';
+export { controllerIndex, controllerOf, type OwnedLabel } from './objects/written.ts';
 export { createLog, silentLog, withoutCredentials, type Log, type LogLevel } from './process/log.ts';
 export {
   addProcessMetrics,

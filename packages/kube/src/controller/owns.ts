@@ -2,7 +2,7 @@
 import type { KubeObject } from '@podloom/api';
 import type { Resource } from '../client/client.ts';
 import { apiVersionOf } from '../client/paths.ts';
-import { controllerOf } from '../objects/owned.ts';
+import { controllerOf } from '../objects/written.ts';
 import { type Dependency, type Source, dependsOn } from './controller.ts';
 
 /** Maps a child to its controller, where that is an `owner`. A cluster-scoped owner may have children in namespaces. */

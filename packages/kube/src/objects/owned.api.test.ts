@@ -9,7 +9,8 @@ import { controller } from '../controller/controller.ts';
 import { owns } from '../controller/owns.ts';
 import { done } from '../controller/result.ts';
 import { silentLog } from '../process/log.ts';
-import { type Desired, controllerIndex, controllerOf, ownedObjects } from './owned.ts';
+import { type Desired, ownedObjects } from './owned.ts';
+import { controllerIndex, controllerOf } from './written.ts';
 
 const label = { key: 'made-by', value: 'owner' };
 

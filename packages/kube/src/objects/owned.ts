@@ -6,7 +6,7 @@
  * an object that is as we left it is not written again, and one that the cache has not shown yet can still be pruned.
  */
 import { createHash } from 'node:crypto';
-import { Conflict, type KubeObject, type OwnerReference, Unavailable } from '@podloom/api';
+import { Conflict, type KubeObject, Unavailable } from '@podloom/api';
 import type { Cache } from '../cache/cache.ts';
 import { keyOf } from '../cache/store.ts';
 import type { Applied, CallOptions, Client } from '../client/client.ts';
@@ -14,6 +14,15 @@ import { isNotFound, isStale } from '../client/errors.ts';
 import { apiVersionOf } from '../client/paths.ts';
 import { type Clock, systemClock } from '../clock/clock.ts';
 import { applyObject, ownerReference } from './apply.ts';
+import {
+  type Found,
+  type Named,
+  type OwnedLabel,
+  type Written,
+  controllerOf,
+  rememberWrites,
+  slotOf,
+} from './written.ts';
 
 /** An object as it must be: only the fields that are ours. */
 export interface Desired {
@@ -43,11 +52,6 @@ export interface OwnedResult {
   readonly failures: readonly OwnedFailure[];
 }
 
-export interface OwnedLabel {
-  readonly key: string;
-  readonly value: string;
-}
-
 export interface OwnedObjects {
   /** `label` marks what may be pruned; every desired object must carry it. */
   apply(owner: KubeObject, desired: readonly Desired[], label: OwnedLabel, options?: CallOptions): Promise<OwnedResult>;
@@ -59,27 +63,6 @@ export interface OwnedOptions {
   /** One for each kind that an owner may have, made with `controllerIndex`. Pruning goes through them from the last to the first. */
   readonly caches: readonly Cache<KubeObject, 'controller'>[];
   readonly clock?: Clock | undefined;
-}
-
-/** For the `indexes` of a cache: by the uid of the controller. */
-export const controllerIndex = {
-  controller: (object: KubeObject): string[] => {
-    const uid = controllerOf(object)?.uid;
-    return uid ? [uid] : [];
-  },
-} as const;
-
-export function controllerOf(object: KubeObject): OwnerReference | undefined {
-  return object.metadata.ownerReferences?.find(({ controller }) => controller === true);
-}
-
-/** What we wrote last of an object, as long as the cache has not shown that it is gone. */
-interface Written extends Found {
-  readonly cache: Cache<KubeObject, 'controller'>;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly resourceVersion: string;
-  readonly content: string;
-  readonly atMs: number;
 }
 
 /** A write that the cache does not show for so long was lost, whatever the reason. */
@@ -171,72 +154,15 @@ export function ownedObjects({ client, fieldManager, caches, clock = systemClock
     { name, namespace, uid }: Found,
     options: CallOptions,
   ): Promise<boolean> {
-    memory.forget(owner.metadata.uid, cache, { metadata: { name, namespace } });
-    try {
-      await client.delete(cache.resource, name, { ...options, namespace, uid, propagationPolicy: 'Background' });
-      return true;
-    } catch (error) {
-      if (!isNotFound(error) && !isStale(error)) throw error;
-      return false;
-    }
-  }
-}
-
-/** The last write of each object, by owner: a cache shows it a moment later. */
-function rememberWrites(caches: readonly Cache<KubeObject, 'controller'>[]) {
-  const byOwner = new Map<string, Map<string, Written>>();
-
-  function forget(owner: string | undefined, cache: Cache<KubeObject>, object: Named): void {
-    const written = byOwner.get(owner ?? '');
-    written?.delete(slotOf(cache, object));
-    if (written?.size === 0) byOwner.delete(owner ?? '');
-  }
-
-  for (const cache of caches) {
-    cache.subscribe(({ old, now }) => {
-      if (!old || old.metadata.uid === now?.metadata.uid) return;
-      const owner = controllerOf(old)?.uid;
-      const last = byOwner
-        .get(owner ?? '')
-        ?.get(slotOf(cache, { metadata: { ...old.metadata, name: old.metadata.name ?? '' } }));
-      if (last && last.uid === old.metadata.uid) forget(owner, cache, { metadata: last });
-    });
-  }
-
-  return {
-    forget,
-    get: (owner: KubeObject, cache: Cache<KubeObject>, object: Named) =>
-      byOwner.get(owner.metadata.uid ?? '')?.get(slotOf(cache, object)),
-    put(owner: KubeObject, written: Written): void {
-      const uid = owner.metadata.uid ?? '';
-      const ofOwner = byOwner.get(uid) ?? new Map<string, Written>();
-      byOwner.set(uid, ofOwner.set(slotOf(written.cache, { metadata: written }), written));
-    },
-    /** What the owner has of one kind: what the cache shows, and what it does not show yet. */
-    of(owner: KubeObject, cache: Cache<KubeObject, 'controller'>, { key, value }: OwnedLabel): Found[] {
-      const uid = owner.metadata.uid ?? '';
-      const seen = cache
-        .by('controller', uid)
-        .filter(({ metadata }) => metadata.labels?.[key] === value)
-        .map(({ metadata }) => ({
-          name: metadata.name ?? '',
-          namespace: metadata.namespace,
-          uid: metadata.uid,
-          isLeaving: metadata.deletionTimestamp !== undefined,
-        }));
-      const unseen = [...(byOwner.get(uid)?.values() ?? [])].filter(
-        (one) => one.cache === cache && one.labels[key] === value && !cache.get(one.name, one.namespace),
+    const isDeleted = await client
+      .delete(cache.resource, name, { ...options, namespace, uid, propagationPolicy: 'Background' })
+      .then(
+        () => true,
+        (error: unknown) => (isNotFound(error) || isStale(error) ? false : Promise.reject(error)),
       );
-      return [...seen, ...unseen];
-    },
-  };
-}
-
-interface Found {
-  readonly name: string;
-  readonly namespace: string | undefined;
-  readonly uid: string | undefined;
-  readonly isLeaving: boolean;
+    memory.forget(owner.metadata.uid, cache, { metadata: { name, namespace } });
+    return isDeleted;
+  }
 }
 
 /** The server would refuse a second controller, too, but without saying whose object it is. */
@@ -260,11 +186,5 @@ function isOlder(a: string | undefined, b: string): boolean {
 }
 
 const digestOf = (object: Desired): string => createHash('sha256').update(JSON.stringify(object)).digest('base64url');
-
-interface Named {
-  readonly metadata: { readonly name: string; readonly namespace?: string | undefined };
-}
-
-const slotOf = ({ resource }: Cache<KubeObject>, object: Named): string => `${resource.plural} ${keyOf(object)}`;
 
 const nameOf = ({ kind, metadata }: Named & { readonly kind: string }): string => `${kind} ${keyOf({ metadata })}`;

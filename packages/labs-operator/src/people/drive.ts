@@ -68,11 +68,15 @@ export async function ensureDrive(
     volume !== undefined && plan.problem === undefined && (isProvisioned(claim) || outcome === 'complete');
   const waits = volume === undefined ? `${what} is not bound yet` : `Job ${job?.metadata.name ?? ''} prepares it`;
   return {
-    objects: plan.objects,
+    objects: plan.objects.filter((one) => !isReleased(one, context)),
     isReady,
     message: `${kept}${plan.problem ?? (isReady ? 'The drive is ready' : waits)}`,
   };
 }
+
+/** The claim of the mirror was deleted: this volume can be bound to no other, so it goes, and is made again when it has gone. */
+const isReleased = ({ kind, metadata }: LabObject, { caches }: PeopleContext): boolean =>
+  kind === 'PersistentVolume' && caches.volumes.get(metadata.name)?.status?.phase === 'Released';
 
 async function ensureClaim(tenant: string, context: PeopleContext, signal: AbortSignal): Promise<ClaimLike> {
   const { client, caches, options } = context;
@@ -98,7 +102,13 @@ async function ensureClaim(tenant: string, context: PeopleContext, signal: Abort
   } catch (error) {
     if (isAlreadyExists(error)) return readClaim(tenant, context, signal);
     if (!isNotFound(error)) throw error;
-    await unlessExists(() => client.create(namespaces, { metadata: { name: namespace } }, { fieldManager, signal }));
+    await unlessExists(() =>
+      client.create(
+        namespaces,
+        { metadata: { name: namespace, labels: { 'pod-security.kubernetes.io/enforce': 'baseline' } } },
+        { fieldManager, signal },
+      ),
+    );
     return await make();
   }
 }

@@ -1,5 +1,5 @@
 /** People as a part of the operator: copies of all that is read, and the controllers of Workspaces and Tenants upon them. */
-import { type Tenant, type Workspace, tenantKind, workspaceKind } from '@podloom/api';
+import { type KubeObject, type Tenant, type Workspace, tenantKind, workspaceKind } from '@podloom/api';
 import {
   type Controller,
   type Dependency,
@@ -83,9 +83,11 @@ function tenantController(
       dependsOn(telling(caches.workspaces, hasNews), ({ metadata: { name = '' } }) =>
         caches.tenants.by('workspace', name).map((tenant) => ({ name: tenant.metadata.name ?? '' })),
       ),
-      dependsOn(caches.claims, ({ metadata }) => {
-        const tenant = metadata.namespace === options.drive.namespace && metadata.labels?.[labels.name];
-        return tenant ? [{ name: tenant }] : [];
+      dependsOn(caches.claims, (claim) => tenantOfDrive(claim, options.drive.namespace)),
+      // A claim may show its volume before we have heard of that.
+      dependsOn(caches.volumes, ({ spec }) => {
+        const claim = caches.claims.get(spec?.claimRef?.name ?? '', spec?.claimRef?.namespace);
+        return claim ? tenantOfDrive(claim, options.drive.namespace) : [];
       }),
       ...accountChanges(identity, signal),
     ],
@@ -94,6 +96,11 @@ function tenantController(
     metrics,
     clock,
   });
+}
+
+function tenantOfDrive({ metadata }: KubeObject, namespace: string): { name: string }[] {
+  const tenant = metadata.namespace === namespace && metadata.labels?.[labels.name];
+  return tenant ? [{ name: tenant }] : [];
 }
 
 function accountChanges(identity: Identity | undefined, signal: AbortSignal): Dependency[] {

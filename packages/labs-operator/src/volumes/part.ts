@@ -4,6 +4,7 @@ import {
   type Part,
   controller,
   controllerIndex,
+  controllerOf,
   dependsOn,
   jobs,
   namespaces,
@@ -57,6 +58,10 @@ export const sharedVolumes = ({ concurrency, again, ...options }: VolumesOptions
           owns(claims, sharedVolumeKind.resource),
           owns(preparing, sharedVolumeKind.resource),
           dependsOn(telling(templates, hasNews), mountsOf),
+          // A claim may show its volume before we have heard of that.
+          dependsOn(volumes, ({ spec }) =>
+            ownerOfClaim(claims.get(spec?.claimRef?.name ?? '', spec?.claimRef?.namespace)),
+          ),
           dependsOn(telling(spaces, hasNews), (space) =>
             inSpace(space).map(({ metadata: { name = '', namespace } }) => ({ name, namespace })),
           ),
@@ -73,3 +78,8 @@ export const sharedVolumes = ({ concurrency, again, ...options }: VolumesOptions
     }
   },
 });
+
+function ownerOfClaim(claim: KubeObject | undefined): { name: string; namespace: string | undefined }[] {
+  const owner = claim && controllerOf(claim);
+  return owner ? [{ name: owner.name, namespace: claim.metadata.namespace }] : [];
+}
