@@ -135,7 +135,7 @@ describe('a pod finder', () => {
 
   it('does not believe a container whose process is in another namespace', async () => {
     const { finder } = make({ ...running, namespaces: { ...running.namespaces, 11: 4 } });
-    expect((await finder.find('pod'))?.pid).toBe(10);
+    expect(await finder.find('pod')).toMatchObject({ pid: 10, hasContainer: true });
   });
 
   it.each([

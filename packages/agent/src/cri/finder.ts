@@ -16,7 +16,7 @@ export interface PodProcess {
   readonly inode: number;
   /** Process of the first container; the sandbox's while no container runs. */
   readonly pid: number;
-  /** A container runs, and `pid` is its process. */
+  /** A container runs. Whether `pid` is its process depends on what the runtime tells of it. */
   readonly hasContainer: boolean;
 }
 
@@ -67,9 +67,9 @@ export function podFinder(
     if (!netnsPid || inode === undefined) return undefined;
     // A number that another process has by now is in another namespace.
     const firstPid = containerPid && inodeOf(containerPid) === inode ? containerPid : undefined;
-    const hasContainer = firstPid !== undefined;
+    const hasContainer = container !== undefined;
     const process = { sandboxId: sandbox.id, netnsPid, inode, pid: firstPid ?? netnsPid, hasContainer };
-    if (hasContainer) found.set(podUid, process);
+    if (firstPid !== undefined) found.set(podUid, process);
     return process;
   }
 
