@@ -2,8 +2,7 @@
  * Only etcd and an API server, on this machine's loopback: what tests of a client or a controller need. It takes three
  * seconds and no root. Everything ends with the process that started it, even if that is killed.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, openSync } from 'node:fs';
+import type { ChildProcess } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Unavailable } from '@podloom/api';
@@ -12,6 +11,7 @@ import { renderAuthentication } from './config/authentication.ts';
 import { apiServerArgs, authenticationFile, etcdArgs } from './config/control-plane.ts';
 import { ensurePki } from './pki/files.ts';
 import { httpsRequest, type Identity, isHealthy } from './process/https.ts';
+import { end, hasEnded, startMortal } from './process/mortal.ts';
 import { reservePorts } from './process/ports.ts';
 import { waitFor } from './process/wait.ts';
 
@@ -105,27 +105,6 @@ export async function startControlPlane({ dir, progress, signal }: ControlPlaneO
     },
     stop: () => owned.disposeAsync(),
   };
-}
-
-/** A child that the kernel kills when we die: a test run that is killed leaves no servers behind. */
-function startMortal(command: string, args: readonly string[], log: string): ChildProcess {
-  const fd = openSync(log, 'a');
-  try {
-    return spawn('setpriv', ['--pdeathsig', 'KILL', command, ...args], { stdio: ['ignore', fd, fd] });
-  } finally {
-    closeSync(fd);
-  }
-}
-
-async function end(child: ChildProcess | undefined, how: NodeJS.Signals): Promise<void> {
-  if (!child || hasEnded(child)) return;
-  const ended = new Promise((resolve) => child.once('exit', resolve));
-  child.kill(how);
-  await ended;
-}
-
-function hasEnded(child: ChildProcess): boolean {
-  return child.exitCode !== null || child.signalCode !== null;
 }
 
 async function readIdentity(pki: string, name: string): Promise<Identity> {

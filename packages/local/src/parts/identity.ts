@@ -2,9 +2,9 @@
  * Identity: Keycloak at the control plane's address, with a realm whose users the API server knows by their tokens: by name, and by groups
  * that are roles of the client `k8s`. Its issuer is that address, for people, pods and the API server alike.
  */
-import { createHash, randomBytes } from 'node:crypto';
-import { mkdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { createHash } from 'node:crypto';
+import { readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Unavailable } from '@podloom/api';
 import type { Client } from '@podloom/kube';
 import type { ClusterPlan } from '../cluster/plan.ts';
@@ -20,10 +20,11 @@ import {
   keycloakUrl,
   programFolders,
 } from '../keycloak/server.ts';
-import { httpsRequest } from '../process/https.ts';
+import { isHealthy } from '../process/https.ts';
 import { waitFor } from '../process/wait.ts';
 import { confined, ownFolder, seenAs } from '../supervisor/confined.ts';
 import type { Part } from './part.ts';
+import { ensureSecret, readIfThere } from './secret.ts';
 
 const port = 8443;
 const user = 61_003;
@@ -78,7 +79,7 @@ export const identity: Part = {
     await waitFor(
       async () => {
         if (launcher.restartsOf('keycloak') > restarts + 2) throw new EndsAgain();
-        return answers(plan, ca);
+        return isHealthy(`${issuerOf(plan)}/.well-known/openid-configuration`, { ca });
       },
       { what: 'An answer of Keycloak', ...patience, signal },
     );
@@ -92,17 +93,6 @@ class EndsAgain extends Unavailable {
   }
 }
 
-/** Kept for the life of the cluster: the database, and what people have written elsewhere, have it. */
-async function ensureSecret(file: string): Promise<string> {
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-  const kept = await readIfThere(file);
-  if (kept !== undefined) return kept.trim();
-  const secret = randomBytes(24).toString('base64url');
-  await writeFile(`${file}.new`, `${secret}\n`, { mode: 0o600 });
-  await rename(`${file}.new`, file);
-  return secret;
-}
-
 async function writeHome(plan: ClusterPlan): Promise<void> {
   const home = join(dirOf(plan), 'home');
   const pki = async (name: string) => readFile(join(plan.pki, name), 'utf8');
@@ -114,16 +104,6 @@ async function writeHome(plan: ClusterPlan): Promise<void> {
     await rm(join(home, folder), { force: true });
     await symlink(seenAs('program', folder), join(home, folder));
   }
-}
-
-/** Answers for the realm: then it has been made, too. */
-async function answers(plan: ClusterPlan, ca: string): Promise<boolean> {
-  const url = `${issuerOf(plan)}/.well-known/openid-configuration`;
-  const answer = await httpsRequest(url, { ca }).catch((error: unknown) => {
-    if (error instanceof Unavailable) return undefined;
-    throw error;
-  });
-  return answer?.status === 200;
 }
 
 /** Tells the API server of the issuer, and returns when it believes it: that is when it has got the issuer's keys. */
@@ -144,12 +124,5 @@ async function introduce(plan: ClusterPlan, client: Client, authority: string, s
     ...patience,
     everyMs: 500,
     signal,
-  });
-}
-
-async function readIfThere(file: string): Promise<string | undefined> {
-  return readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined;
-    throw error;
   });
 }

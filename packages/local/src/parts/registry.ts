@@ -2,17 +2,17 @@
  * Registry: distribution, at the control plane's address, with TLS of the cluster's authority and one account. The nodes know that account,
  * so a pod may name an image of it without a secret; whoever pushes must know the password.
  */
-import { createHash, randomBytes } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { Unavailable } from '@podloom/api';
 import type { ClusterPlan } from '../cluster/plan.ts';
 import { registriesDir } from '../config/node.ts';
-import { httpsRequest } from '../process/https.ts';
+import { renderRegistry } from '../config/registry.ts';
+import { isAnswered } from '../process/https.ts';
 import { run } from '../process/run.ts';
 import { waitFor } from '../process/wait.ts';
 import { confined, ownFolder, seenAs } from '../supervisor/confined.ts';
 import type { Part } from './part.ts';
+import { ensureSecret } from './secret.ts';
 
 const port = 5000;
 const user = 61_002;
@@ -35,13 +35,19 @@ export const registry: Part = {
 
   async start({ plan, built, launcher, signal }) {
     const dir = folderOf(plan);
-    const password = await ensurePassword(plan);
+    const password = await ensureSecret(passwordFile(plan));
     const program = built.path('registry');
     const hash = await run(program, ['hash-password'], { input: password });
+    const place = {
+      images: seenAs('images'),
+      certificate: seenAs('server', 'tls.crt'),
+      key: seenAs('server', 'tls.key'),
+      auth: { htpasswd: { realm: 'podloom', path: seenAs('server', 'accounts') } },
+    };
     const pki = async (name: string) => readFile(join(plan.pki, name), 'utf8');
     await ownFolder(user, join(dir, 'images'));
     await ownFolder(user, join(dir, 'server'), {
-      'config.json': JSON.stringify(config(plan, password)),
+      'config.json': renderRegistry({ ...place, address: hostOf(plan), secret: password }),
       accounts: `${username}:${hash.trim()}\n`,
       'tls.crt': await pki('registry.crt'),
       'tls.key': await pki('registry.key'),
@@ -53,35 +59,14 @@ export const registry: Part = {
       OTEL_TRACES_EXPORTER: 'none',
     });
     const ca = await pki('ca.crt');
-    await waitFor(async () => answers(plan, ca), { what: 'An answer of the registry', timeoutMs: 60_000, signal });
+    // Without an account it is a refusal, and an answer all the same.
+    await waitFor(async () => isAnswered(`https://${hostOf(plan)}/v2/`, { ca }, 401), {
+      what: 'An answer of the registry',
+      timeoutMs: 60_000,
+      signal,
+    });
   },
 };
-
-/** Kept for the life of the cluster: people have written it into secrets. */
-async function ensurePassword(plan: ClusterPlan): Promise<string> {
-  const file = passwordFile(plan);
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-  const kept = await readFile(file, 'utf8').catch(() => '');
-  if (kept !== '') return kept.trim();
-  const password = randomBytes(24).toString('base64url');
-  await writeFile(file, `${password}\n`, { mode: 0o600 });
-  return password;
-}
-
-/** JSON is YAML, too. Unfinished uploads go on after a restart, because the key that signs their addresses stays. */
-function config(plan: ClusterPlan, password: string) {
-  return {
-    version: '0.1',
-    log: { level: 'warn', accesslog: { disabled: true } },
-    storage: { filesystem: { rootdirectory: seenAs('images') }, delete: { enabled: true } },
-    http: {
-      addr: hostOf(plan),
-      secret: createHash('sha256').update(`uploads ${password}`).digest('hex'),
-      tls: { certificate: seenAs('server', 'tls.crt'), key: seenAs('server', 'tls.key'), minimumtls: 'tls1.2' },
-    },
-    auth: { htpasswd: { realm: 'podloom', path: seenAs('server', 'accounts') } },
-  };
-}
 
 /** containerd reads the folder anew for each pull. */
 async function tellNodes(plan: ClusterPlan, password: string): Promise<void> {
@@ -100,13 +85,4 @@ authorization = "Basic ${account}"
 `;
   await writeFile(join(dir, 'hosts.toml.new'), text, { mode: 0o600 });
   await rename(join(dir, 'hosts.toml.new'), join(dir, 'hosts.toml'));
-}
-
-/** An answer is enough: without an account it is a refusal. */
-async function answers(plan: ClusterPlan, ca: string): Promise<boolean> {
-  const answer = await httpsRequest(`https://${hostOf(plan)}/v2/`, { ca }).catch((error: unknown) => {
-    if (error instanceof Unavailable) return undefined;
-    throw error;
-  });
-  return answer?.status === 401;
 }

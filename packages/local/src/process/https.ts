@@ -35,8 +35,15 @@ export async function httpsRequest(url: string, identity: Identity, post?: unkno
 
 /** Whether a health endpoint answers 200. A refused connection is an answer: not yet. */
 export async function isHealthy(url: string, identity: Identity): Promise<boolean> {
-  return httpsRequest(url, identity).then(
-    ({ status }) => status === 200,
-    () => false,
-  );
+  return isAnswered(url, identity, 200);
+}
+
+/** As `isHealthy`, where another answer says that all is well. */
+export async function isAnswered(url: string, identity: Identity, status: number): Promise<boolean> {
+  try {
+    return (await httpsRequest(url, identity)).status === status;
+  } catch (error) {
+    if (error instanceof Unavailable) return false;
+    throw error;
+  }
 }
