@@ -3,7 +3,7 @@ import { bridgeKind } from '@podloom/api';
 import { coreEvents, nodes } from '@podloom/kube';
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../setup/eventually.ts';
-import { world } from './world.ts';
+import { eventsOf, world } from './world.ts';
 import { seeingWrites } from './writes.ts';
 
 const one = [{ name: 'pc0', master: 'pcbr0', cidr: '10.50.0.0/24' }];
@@ -123,6 +123,8 @@ describe('a PodConfig that is deleted', () => {
     await w.relabel('a', { podconfig: 'd' });
     await eventually(async () => expect((await w.getConfig('d'))?.status?.phase).toBe('configured'));
     expect((await w.networkOf('a'))?.spec.interfaces.map(({ source }) => source.name)).toEqual(['d']);
+    // To lose a race is no news for anybody.
+    await eventually(async () => expect(await eventsOf(w.client, w.namespace, 'a')).toEqual(['Attached']));
   });
 
   it('that nothing was done for goes at once', async () => {

@@ -70,6 +70,17 @@ describe('an object that networks come from', () => {
     expect(stored().metadata.finalizers).toEqual([podConfigFinalizer]);
   });
 
+  it('that was deleted meanwhile is no refusal: who wanted something of it comes again', async () => {
+    const { holds, answer } = world(
+      config(),
+      config({ resourceVersion: '2', deletionTimestamp: '2030-01-01T00:00:00Z' }),
+    );
+    await Promise.all([
+      expect(holds.ensure([config()])).rejects.toMatchObject({ code: 'SOURCE_GOES', retry: 'backoff' }),
+      answer(),
+    ]);
+  });
+
   it('gets none while it goes', async () => {
     const going = config({ deletionTimestamp: '2030-01-01T00:00:00Z' });
     const { holds, patches } = world(going);

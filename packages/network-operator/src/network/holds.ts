@@ -2,7 +2,8 @@
  * Finalizers: an object from which networks come stays in sight until nothing of it is left anywhere. It has its finalizer before anything of it is
  * written, and loses it (source.ts) only while nothing of it is being written.
  */
-import { type Client, ensureFinalizer, hasFinalizer, isStale, objectKey } from '@podloom/kube';
+import { Unavailable } from '@podloom/api';
+import { type Client, ensureFinalizer, hasFinalizer, isNotFound, isStale, objectKey, unlessGone } from '@podloom/kube';
 import { type SourceObject, sourceTypeOf } from '@podloom/network';
 import type { Fresh } from './fresh.ts';
 import { type SourceKey, keyOfSource, parseSourceKey } from './sources.ts';
@@ -26,7 +27,6 @@ export interface HoldsOptions {
 export function sourceHolds({ client, sources, signal, released }: HoldsOptions): Holds {
   /** What is being written: many pods wait for the same finalizer. */
   const writing = new Map<SourceKey, Promise<void>>();
-  const used = new Map<SourceKey, number>();
 
   async function write(key: SourceKey): Promise<void> {
     const { namespace, kind, name } = parseSourceKey(key);
@@ -40,9 +40,11 @@ export function sourceHolds({ client, sources, signal, released }: HoldsOptions)
     try {
       await add(source);
     } catch (error) {
-      if (!isStale(error)) throw error;
+      if (!isStale(error) && !isNotFound(error)) throw error;
       // Mostly our own status, of which the cache has not heard.
-      await add(await client.get(resource, name, { namespace, signal }));
+      const now = await unlessGone(() => client.get(resource, name, { namespace, signal }));
+      if (!now || now.metadata.deletionTimestamp) throw goes(key, error);
+      await add(now);
     }
   }
 
@@ -58,23 +60,31 @@ export function sourceHolds({ client, sources, signal, released }: HoldsOptions)
     return one;
   }
 
-  function release(keys: readonly SourceKey[]): void {
-    for (const key of keys) {
-      const left = (used.get(key) ?? 1) - 1;
-      if (left > 0) used.set(key, left);
-      else {
-        used.delete(key);
-        released(key);
-      }
-    }
-  }
-
   return {
     ensure: async (wanted) => void (await Promise.all(wanted.map(ensureOne))),
+    ...uses(released),
+  };
+}
+
+/** Nothing is wrong: whoever wanted something of the object composes without it, when the cache has heard of it. */
+const goes = (key: SourceKey, cause: unknown): Unavailable =>
+  new Unavailable('SOURCE_GOES', `${key} was deleted while a pod was about to get something of it`, { cause });
+
+function uses(released: HoldsOptions['released']): Pick<Holds, 'use' | 'isUsed'> {
+  const used = new Map<SourceKey, number>();
+  function release(key: SourceKey): void {
+    const left = (used.get(key) ?? 1) - 1;
+    if (left > 0) used.set(key, left);
+    else {
+      used.delete(key);
+      released(key);
+    }
+  }
+  return {
     use(wanted) {
       const keys = wanted.map(keyOfSource);
       for (const key of keys) used.set(key, (used.get(key) ?? 0) + 1);
-      return { [Symbol.dispose]: () => release(keys) };
+      return { [Symbol.dispose]: () => keys.forEach(release) };
     },
     isUsed: (key) => used.has(key),
   };
