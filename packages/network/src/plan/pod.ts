@@ -36,13 +36,6 @@ export function planPod(desired: DesiredPod, observed: Observed): PodPlan {
   const primary = planPrimary({ ...primaryWish, left: left.pod });
   const planned = asked.map((one) => planInterface(one, observed, left, leaving));
 
-  const waiting = planned.filter(({ state }) => state === 'waiting');
-  const takers = [...planned.flatMap(({ state, share }) => (state === 'failed' ? [] : share)), ...primaries];
-  const givenUp = waiting.flatMap((one) => {
-    const goes = leavingOf(one.share, observed);
-    const others = takers.filter((other) => other !== one.share);
-    return isAsked(goes, others) ? giveUp(one, goes, observed) : [];
-  });
   const bridges = new Map(
     planned.flatMap(({ bridge, facts }) => (bridge && facts?.bridgeDevice ? [[bridge.device, bridge] as const] : [])),
   );
@@ -50,7 +43,7 @@ export function planPod(desired: DesiredPod, observed: Observed): PodPlan {
   const moved = removed.length > 0 || planned.some(({ steps }) => steps.some(movesPorts));
   const steps = [
     ...removed.map(({ step }) => step),
-    ...givenUp,
+    ...givenUp(planned, primaries, observed),
     ...[...bridges].flatMap(([device, bridge]) =>
       planBridge(bridge, observed.node, { table: tables.get(device)!, exact: false }),
     ),
@@ -65,7 +58,7 @@ export function planPod(desired: DesiredPod, observed: Observed): PodPlan {
     interfaces: [...planned.map(statusOf), ...removingStatuses(removed, spec.interfaces)],
     primary: primary?.plan,
     recordFirst: primary?.recordFirst ?? false,
-    lookAgain: steps.length > 0 && (waiting.length > 0 || isPrimaryWaiting),
+    lookAgain: steps.length > 0 && (isPrimaryWaiting || planned.some(isWaiting)),
   };
 }
 
@@ -141,6 +134,18 @@ interface Planned extends Asked {
   readonly problem?: Problem | undefined;
   readonly steps: readonly Step[];
   readonly facts?: LinkFacts | undefined;
+}
+
+const isWaiting = ({ state }: Planned): boolean => state === 'waiting';
+
+/** Who waits gives up what others of the pod ask for. Those that failed get nothing, so nothing is given up for them. */
+function givenUp(planned: readonly Planned[], primaries: readonly Share[], observed: Observed): Step[] {
+  const takers = [...planned.flatMap(({ state, share }) => (state === 'failed' ? [] : share)), ...primaries];
+  return planned.filter(isWaiting).flatMap((one) => {
+    const goes = leavingOf(one.share, observed);
+    const others = takers.filter((other) => other !== one.share);
+    return isAsked(goes, others) ? giveUp(one, goes, observed) : [];
+  });
 }
 
 /** `left` is the world once every link has given up what it is not to have any more. */
