@@ -140,7 +140,7 @@ export {
   toTime,
   type NewCondition,
 } from './objects/conditions.ts';
-export { isSameJson } from './objects/same.ts';
+export { canonicalJson, isSameJson } from './objects/same.ts';
 export { ensureFinalizer, hasFinalizer, removeFinalizer } from './objects/finalizers.ts';
 export { applyObject, applyStatus, ownerReference, type ApplyOwnOptions } from './objects/apply.ts';
 export {

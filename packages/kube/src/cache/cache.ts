@@ -66,14 +66,14 @@ export function startCache<T extends KubeObject, I extends string = never>(optio
   }
 
   const ended = reflect(
-    { ...options, clock },
+    { ...options, clock, trim },
     {
       replace(items) {
-        tell(objects.replace(items.map(trim)));
+        tell(objects.replace(items));
         isSynced = true;
         synced.resolve();
       },
-      put: (object) => tell(objects.put(trim(object))),
+      put: (object) => tell(objects.put(object)),
       remove: (object) => tell(objects.remove(object)),
     },
     signal,

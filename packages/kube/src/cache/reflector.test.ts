@@ -1,6 +1,6 @@
 /** What a real server does not do in a test's time; everything else is in cache.api.test.ts. */
 import { expect, it } from 'vitest';
-import { configMaps } from '../client/builtin.ts';
+import { type ConfigMap, configMaps } from '../client/builtin.ts';
 import { clientFor, empty, fact, sendJson, startServer } from '../client/testing/server.ts';
 import { manualClock } from '../clock/manual.ts';
 import { silentLog } from '../process/log.ts';
@@ -41,4 +41,36 @@ it('ends a watch that the server forgot to end, and resumes at the last version'
   stop.abort();
   await reflecting;
   expect(clock.pending).toBe(0);
+});
+
+it('keeps of a list no more than it is to keep, from page to page', async () => {
+  const trimmed: string[] = [];
+  const before: number[] = [];
+  const server = await startServer((request, response) => {
+    const query = new URL(request.url, 'https://server').searchParams;
+    if (query.has('watch')) return response.writeHead(200);
+    before.push(trimmed.length);
+    const [name, next] = query.has('continue') ? ['b', ''] : ['a', 'more'];
+    return sendJson(response, 200, { ...empty, metadata: { continue: next }, items: [{ metadata: { name } }] });
+  });
+  const listed = Promise.withResolvers<unknown[]>();
+  const trim = (object: ConfigMap): ConfigMap => {
+    trimmed.push(object.metadata.name ?? '');
+    return { ...object, data: { kept: 'yes' } };
+  };
+  const stop = new AbortController();
+  const target = { replace: listed.resolve, put: () => undefined, remove: () => undefined };
+  const client = clientFor(server.port);
+  const reflecting = reflect(
+    { client, resource: configMaps, clock: manualClock(), log: silentLog, trim },
+    target,
+    stop.signal,
+  );
+  expect(await listed.promise).toMatchObject([
+    { metadata: { name: 'a' }, data: { kept: 'yes' } },
+    { metadata: { name: 'b' }, data: { kept: 'yes' } },
+  ]);
+  expect(before).toEqual([0, 1]);
+  stop.abort();
+  await reflecting;
 });

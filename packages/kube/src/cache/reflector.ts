@@ -21,6 +21,8 @@ export interface ReflectorOptions<T extends KubeObject> {
   readonly labelSelector?: string | undefined;
   readonly fieldSelector?: string | undefined;
   readonly pageSize?: number | undefined;
+  /** What is kept of an object. Of a list it is taken page by page: the whole of many objects would be held at once otherwise. */
+  readonly trim?: ((object: T) => T) | undefined;
   readonly clock: Clock;
   readonly log: Log;
   readonly random?: (() => number) | undefined;
@@ -43,7 +45,7 @@ export async function reflect<T extends KubeObject>(
   target: ReflectorTarget<T>,
   signal: AbortSignal,
 ): Promise<void> {
-  const { client, resource, clock, log, pageSize = 500, random = Math.random } = options;
+  const { client, resource, clock, log, pageSize = 500, random = Math.random, trim = (object) => object } = options;
   const { namespace, labelSelector, fieldSelector } = options;
   const select = { namespace, labelSelector, fieldSelector, signal };
   let resourceVersion: string | undefined;
@@ -78,7 +80,7 @@ export async function reflect<T extends KubeObject>(
     let next: string | undefined;
     do {
       const page = await client.list(resource, { ...select, limit: pageSize, continue: next });
-      for (const item of page.items) items.push(item);
+      for (const item of page.items) items.push(trim(item));
       next = page.metadata.continue || undefined;
       if (!next) return { items, resourceVersion: page.metadata.resourceVersion };
     } while (!signal.aborted);
@@ -101,7 +103,7 @@ export async function reflect<T extends KubeObject>(
         heard = true;
         failures = 0;
         if (event.type === 'DELETED') target.remove(event.object);
-        else if (event.type !== 'BOOKMARK') target.put(event.object);
+        else if (event.type !== 'BOOKMARK') target.put(trim(event.object));
         resourceVersion = event.object.metadata.resourceVersion ?? resourceVersion;
       }
     } finally {

@@ -24,8 +24,9 @@ import {
   startCache,
 } from '@podloom/kube';
 import type { NetworkGrant } from '@podloom/api';
-import { type SourceObject, annotationsRead, sourceTypes } from '@podloom/network';
+import { type SourceObject, sourceTypes } from '@podloom/network';
 import { networksOf } from './claims.ts';
+import { keepNode, keepPod, keepPodNetwork } from './keep.ts';
 import { bridgesOf, holders } from './pod-network.ts';
 import { namedSources } from './sources.ts';
 
@@ -71,7 +72,7 @@ export function startCaches({ client, log, signal, onlyNamespace }: CacheContext
   };
   return {
     pods: open(pods, {
-      keep: trimPod,
+      keep: keepPod,
       indexes: {
         namespace: inNamespace,
         node: ({ spec }) => (spec?.nodeName ? [spec.nodeName] : []),
@@ -79,6 +80,7 @@ export function startCaches({ client, log, signal, onlyNamespace }: CacheContext
       },
     }),
     podNetworks: open(podNetworkKind.resource, {
+      keep: keepPodNetwork,
       indexes: {
         namespace: inNamespace,
         holder: holders,
@@ -94,13 +96,7 @@ export function startCaches({ client, log, signal, onlyNamespace }: CacheContext
       },
     }),
     nodes: open(nodes, {
-      keep: ({ apiVersion, kind, metadata, spec = {}, status }) => ({
-        apiVersion,
-        kind,
-        metadata,
-        spec,
-        status: { ...(status?.addresses && { addresses: status.addresses }) },
-      }),
+      keep: keepNode,
     }),
     namespaces: open(namespaces as Resource),
     grants: open(networkGrantKind.resource),
@@ -116,32 +112,6 @@ export function startCaches({ client, log, signal, onlyNamespace }: CacheContext
     },
     waitForSync: async () => void (await Promise.all(started.map((cache) => cache.waitForSync()))),
     ended: Promise.all(started.map(({ ended }) => ended)),
-  };
-}
-
-/** A cluster has many pods, and of each we read little: of its annotations those that a source reads. */
-function trimPod({ apiVersion, kind, metadata, spec, status }: Pod): Pod {
-  const { name, namespace, uid, resourceVersion, labels, creationTimestamp, deletionTimestamp } = metadata;
-  const annotations = Object.entries(metadata.annotations ?? {}).filter(([key]) => annotationsRead.includes(key));
-  return {
-    apiVersion,
-    kind,
-    metadata: {
-      name,
-      namespace,
-      uid,
-      resourceVersion,
-      labels,
-      creationTimestamp,
-      deletionTimestamp,
-      ...(annotations.length > 0 && { annotations: Object.fromEntries(annotations) }),
-    },
-    spec: {
-      containers: [],
-      ...(spec?.nodeName && { nodeName: spec.nodeName }),
-      ...(spec?.hostNetwork && { hostNetwork: true }),
-    },
-    status: { ...(status?.phase && { phase: status.phase }) },
   };
 }
 

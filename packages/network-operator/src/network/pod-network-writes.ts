@@ -1,5 +1,12 @@
 /** Writes PodNetworks. Each answer is known to all readers at once (fresh.ts), not only when the watch tells of it. */
-import { type PodNetwork, type PodNetworkSpec, nodeLabel, podNetworkKind, podNetworkRoom } from '@podloom/api';
+import {
+  type PodNetwork,
+  type PodNetworkSpec,
+  Unavailable,
+  nodeLabel,
+  podNetworkKind,
+  podNetworkRoom,
+} from '@podloom/api';
 import { type Pod, isAlreadyExists, unlessGone } from '@podloom/kube';
 import type { Addressed } from './addresses.ts';
 import type { NetworkContext } from './context.ts';
@@ -65,8 +72,16 @@ export async function update(
   { client, podNetworks }: NetworkContext,
   signal: AbortSignal,
 ): Promise<void> {
-  const { namespace } = network.metadata;
-  podNetworks.wrote(await client.update(resource, withSpec(network, spec), { namespace, signal }));
+  const { name = '', namespace, uid, generation } = network.metadata;
+  // The cache has only what is read, and an update needs all there is.
+  const whole = await client.get(resource, name, { namespace, signal });
+  if (whole.metadata.uid !== uid || whole.metadata.generation !== generation) {
+    throw new Unavailable(
+      'PODNETWORK_CHANGED',
+      `PodNetwork ${name} was changed by another; it will be looked at again`,
+    );
+  }
+  podNetworks.wrote(await client.update(resource, withSpec(whole, spec), { namespace, signal }));
 }
 
 export async function remove(

@@ -25,7 +25,7 @@ import { type Wanted, isFinished, livingUid, releaseForGone, releaseUnneeded } f
 import { hasNoAgent, isServed } from './served.ts';
 import { keyOfSource } from './sources.ts';
 import type { PodComposition } from './view.ts';
-import { type Verdict, editionOf } from './verdicts.ts';
+import { type Verdict, editionOf, verdictFor } from './verdicts.ts';
 
 export async function reconcilePod(pod: Pod, context: NetworkContext, { signal }: ReconcileContext): Promise<Result> {
   const key = keyOf(pod);
@@ -90,7 +90,7 @@ async function serve(look: Look): Promise<Result> {
 function judge(look: Look, spec: PodNetworkSpec, found: readonly Problem[]): void {
   const { pod, seen, composed, network, context } = look;
   const problems = problemsOf(pod, composed, found, network, context);
-  context.verdicts.judge(pod, { podUid: pod.metadata.uid ?? '', composed, spec, problems, seen });
+  context.verdicts.judge(pod, verdictFor(pod, { composed, spec, problems, seen }));
 }
 
 /** What the API server refuses is said by the objects, too: nobody would see it in our log. */

@@ -97,5 +97,5 @@ function concerned({ composed, problems, seen }: Verdict): SourceKey[] {
     ...composed.conflicts.flatMap(({ loser, winner }) => [loser, winner]),
     ...problems.map(({ ref }) => ref),
   ];
-  return [...refs.map(keyOfRef), ...seen.keys(), ...composed.sources.map(keyOfSource)];
+  return [...refs.map(keyOfRef), ...seen.keys(), ...composed.sources];
 }

@@ -2,6 +2,7 @@ import { type PodConfig, type PodNetwork, mostListed, podConfigKind, podNetworkK
 import { sourceTypeOf } from '@podloom/network';
 import { describe, expect, it } from 'vitest';
 import { type PodState, reportOf } from './source-status.ts';
+import { digestOf, verdictFor } from './verdicts.ts';
 
 const source = podConfigKind.parse({
   apiVersion: podConfigKind.apiVersion,
@@ -34,7 +35,8 @@ function attached(name: string, links: number): PodState {
     unread: [],
     sources: [source],
   };
-  const verdict = { podUid: name, composed, spec: network.spec, seen: new Map(), problems: [] };
+  const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'x', uid: name } };
+  const verdict = verdictFor(pod, { composed, spec: network.spec, seen: new Map(), problems: [] });
   return { name, isEnding: false, verdict, network };
 }
 
@@ -58,8 +60,9 @@ describe('the status of an object', () => {
 
   it('waits for a PodNetwork that does not say yet what the pod is to have', () => {
     const pod = attached('p', 1);
-    const spec = { ...pod.verdict.spec, interfaces: [{ ...pod.verdict.spec.interfaces[0]!, mtuBytes: 1400 }] };
+    const { spec } = pod.network!;
+    const digest = digestOf({ ...spec, interfaces: [{ ...spec.interfaces[0]!, mtuBytes: 1400 }] });
     expect(reportFor([pod]).status['phase']).toBe('configured');
-    expect(reportFor([{ ...pod, verdict: { ...pod.verdict, spec } }]).status['phase']).toBe('configuring');
+    expect(reportFor([{ ...pod, verdict: { ...pod.verdict, digest } }]).status['phase']).toBe('configuring');
   });
 });

@@ -3,7 +3,7 @@
  * twice. Extra conditions exist only while they hold.
  */
 import { type Condition, type PodNetwork, mostListed } from '@podloom/api';
-import { type NewCondition, isSameJson, setCondition } from '@podloom/kube';
+import { type NewCondition, setCondition } from '@podloom/kube';
 import {
   type ComposeConflict,
   type Findings,
@@ -17,7 +17,7 @@ import {
 } from '@podloom/network';
 import { isAttached, isObserved, isPrimaryApplied } from './pod-network.ts';
 import { isRef } from './sources.ts';
-import type { Verdict } from './verdicts.ts';
+import { type Verdict, digestOf } from './verdicts.ts';
 
 export interface PodState {
   readonly name: string;
@@ -135,7 +135,7 @@ function stateIn({ name, isEnding, verdict, network }: PodState, source: SourceO
     isDone:
       attached.length === keys.length &&
       primaryDone &&
-      (!network || (isObserved(network) && isSameJson(network.spec, verdict.spec))),
+      (!network || (isObserved(network) && digestOf(network.spec) === verdict.digest)),
     lines: [...attached.map(configLine), ...(hasPrimary && primaryDone ? linesOfPrimary(network) : [])],
     problems: verdict.problems.filter(({ ref }) => isRef(ref, source)),
   };

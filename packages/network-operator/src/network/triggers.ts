@@ -19,6 +19,7 @@ import { isObserved } from './pod-network.ts';
 import { systemOf } from './served.ts';
 import type { Reports } from './reports.ts';
 import { keyOfSource } from './sources.ts';
+import { digestOf } from './verdicts.ts';
 import { rangesOfServices } from './view.ts';
 
 export interface TriggerOptions {
@@ -77,7 +78,7 @@ function clusterTriggers({ context: { caches, view }, serviceRanges, isRunning }
 const isNews =
   ({ context: { verdicts } }: TriggerOptions) =>
   (_old: PodNetwork | undefined, now: PodNetwork): boolean =>
-    isObserved(now) || !isSameJson(verdicts.of(now)?.spec, now.spec);
+    isObserved(now) || verdicts.of(now)?.digest !== digestOf(now.spec);
 
 /** First those that it chooses; then those that it has something in, or has changed the bridge of, also for another object. */
 function podsAround(source: SourceObject, { context: { caches, view }, reports }: TriggerOptions): ObjectName[] {
