@@ -13,6 +13,7 @@ export {
 export type { ProcessState } from './cluster/state.ts';
 export { clusterUp, type UpOptions, type UpProgress, type UpResult } from './cluster/up.ts';
 export { renderAuthentication, type TokenIssuer } from './config/authentication.ts';
+export { startKeycloak, type KeycloakServer, type KeycloakServerOptions } from './keycloak.ts';
 export { startRegistry, type RegistryServer, type RegistryServerOptions } from './registry.ts';
 export { startControlPlane, type ControlPlane, type ControlPlaneOptions } from './control-plane.ts';
 export { baseEntries, imageUser } from './images/base.ts';

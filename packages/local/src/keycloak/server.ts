@@ -63,6 +63,8 @@ function serverOptions(place: KeycloakPlace): string[] {
     '--optimized',
     '--cache=local',
     '--import-realm',
+    // Its database would write half a second later: what was said to be done would be lost with the process.
+    '--db-url-properties=;NON_KEYWORDS=VALUE;WRITE_DELAY=0',
     `--hostname=${keycloakUrl(place)}`,
     `--http-host=${place.address}`,
     `--https-port=${place.port}`,
