@@ -81,7 +81,9 @@ export const environment = ruled(
     resources,
     mode: z
       .enum(['Standard', 'Exam', 'Exercise'])
-      .describe('Exam and Exercise have an address, a login and a drive less; see the guide for teachers.')
+      .describe(
+        'Exam and Exercise are served under exam.HOST and exercise.HOST without a login; their virtual machines get no cloud-init disk, and their containers no port for the drive.',
+      )
       .default('Standard'),
     rewriteURL: z
       .boolean()

@@ -23,7 +23,7 @@ const spec = z
   })
   .describe('What the registry has.');
 
-const status = z.object(ownStatus).describe('Whether the list is up to date.');
+const status = z.object(ownStatus).describe('Whether the list is up to date. Not written yet.');
 
 export const imageListKind = defineKind({
   group: labsGroup,

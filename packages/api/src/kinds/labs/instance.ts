@@ -153,7 +153,7 @@ const status = z
       .optional(),
     ...ownStatus,
   })
-  .describe('What was found.');
+  .describe('What was found. Not written yet.');
 
 export const instanceKind = defineKind({
   group: labsGroup,

@@ -25,7 +25,7 @@ const status = z
     phase: z.enum(['', 'Pending', 'Processing', 'Completed', 'Failed']).describe('How far it is.').optional(),
     ...ownStatus,
   })
-  .describe('What was found.');
+  .describe('What was found. Not written yet.');
 
 export const instanceSnapshotKind = defineKind({
   group: labsGroup,

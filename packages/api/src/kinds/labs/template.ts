@@ -69,7 +69,7 @@ const spec = ruled(
 
 const status = z
   .object(ownStatus)
-  .describe('What was found. Fields that are taken and not acted on are named in a condition.');
+  .describe('What was found. Not written yet; fields that are taken and not acted on will be named in a condition.');
 
 const first = '.spec.environmentList[0]';
 
