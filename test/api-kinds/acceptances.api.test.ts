@@ -161,6 +161,23 @@ const ours: readonly Case[] = [
   ['a pool of two spellings', ipPool({ cidr: 'fd00::/64', range: { first: 'fd00:0::7', last: 'fd00::7' } })],
   ['a PodNetwork', podNetwork({})],
   [
+    'a PodNetwork with an interface that a CNI plugin makes',
+    podNetwork({
+      interfaces: [
+        {
+          key: 'NetworkAttachmentDefinition/a/net1',
+          name: 'net1',
+          source: { apiVersion: 'k8s.cni.cncf.io/v1', kind: 'NetworkAttachmentDefinition', name: 'a' },
+          cni: {
+            config: '{"cniVersion":"1.0.0","name":"a","plugins":[{"type":"bridge"}]}',
+            args: [{ name: 'K8S_POD_NETWORK', value: 'a' }],
+            capabilities: { ips: ['10.1.0.7/24', '10.1.0.8'], mac: '02:00:00:00:00:07' },
+          },
+        },
+      ],
+    }),
+  ],
+  [
     'a PodNetwork with everything',
     podNetwork({
       interfaces: [

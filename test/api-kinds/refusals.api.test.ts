@@ -414,6 +414,26 @@ const internal: readonly Case[] = [
     'exactly one of namePrefix and name',
   ],
   [
+    'an interface of a CNI plugin that has no exact name',
+    podNetwork({ interfaces: [podInterface({ cni: { config: '{}' } })] }),
+    'spec.interfaces[0]',
+    'cni needs name, and has no bridge',
+  ],
+  [
+    'an argument of a CNI plugin that brings another',
+    podNetwork({
+      interfaces: [
+        podInterface({
+          namePrefix: undefined,
+          name: 'net1',
+          cni: { config: '{}', args: [{ name: 'A', value: 'b;C=d' }] },
+        }),
+      ],
+    }),
+    'spec.interfaces[0].cni.args[0].value',
+    'should match',
+  ],
+  [
     'two interfaces of one key',
     podNetwork({ interfaces: [podInterface({}), podInterface({ namePrefix: 'pc1' })] }),
     'spec.interfaces[1]',

@@ -68,6 +68,7 @@ export type { NetworkAttachment, PodConfig, PodConfigSpec, PodConfigStatus } fro
 export { nodeLabel, podNetworkKind, podNetworkRoom } from './kinds/podnetwork.ts';
 export type {
   PodInterface,
+  PodInterfaceCni,
   PodInterfaceStatus,
   PodNetwork,
   PodNetworkSpec,

@@ -30,6 +30,8 @@ export const podNetworkRoom = {
   primarySources: 32,
   sysctls: mostSysctls,
   routes: 64,
+  /** Of the configuration of one CNI plugin or chain. */
+  cniConfigBytes: 16384,
 } as const;
 
 const interfaceKey = (description: string) => z.string().min(1).max(320).regex(/^\S+$/).describe(description);
@@ -65,6 +67,50 @@ const bridge = z
   })
   .describe('The bridge that the node side of the link is put on. Left out for links without a bridge.');
 
+const cni = z
+  .object({
+    config: z
+      .string()
+      .min(1)
+      .max(podNetworkRoom.cniConfigBytes)
+      .describe(
+        'CNI configuration list as JSON text, with cniVersion, name and plugins: also where the object has a single plugin. The same text is used to add, to check and to delete.',
+      ),
+    args: z
+      .array(
+        z
+          .object({
+            name: z
+              .string()
+              .max(64)
+              .regex(/^[A-Z][A-Z0-9_]*$/)
+              .describe('Name of the argument, such as K8S_POD_NETWORK.'),
+            value: z
+              .string()
+              .max(253)
+              .regex(/^[^;=\s]*$/)
+              .describe('Its value.'),
+          })
+          .describe('One argument.'),
+      )
+      .max(16)
+      .describe('What plugins find in CNI_ARGS after the keys that each pod has.')
+      .optional(),
+    capabilities: z
+      .object({
+        ips: z
+          .array(text(64, 'An address, with prefix length or without.'))
+          .min(1)
+          .max(32)
+          .describe('Addresses that the link is to have.')
+          .optional(),
+        mac: macAddress('MAC address that the link is to have.').optional(),
+      })
+      .describe('What a plugin finds in runtimeConfig if it declares that it can have it.')
+      .optional(),
+  })
+  .describe('How a CNI plugin makes the interface. Left out, the kernel makes it, as `link` says.');
+
 const podInterface = ruled(
   z.object({
     key: interfaceKey(
@@ -77,8 +123,11 @@ const podInterface = ruled(
     source: source('The object that asked for the interface.'),
     link: link
       .default({ type: 'veth' })
-      .describe('Type of the link, and what only this type has: see the object that asked for the interface.'),
+      .describe(
+        'Type of the link, and what only this type has: see the object that asked for the interface. Says nothing where `cni` is set.',
+      ),
     bridge: bridge.optional(),
+    cni: cni.optional(),
     mtuBytes: mtu('MTU of the link in bytes. Left out, the kernel decides.').optional(),
     macAddress: macAddress(
       'MAC address of the link in the pod. Left out, it is derived from network and address.',
@@ -91,6 +140,11 @@ const podInterface = ruled(
     cel: 'has(self.namePrefix) != has(self.name)',
     holds: ({ namePrefix, name }) => (namePrefix === undefined) !== (name === undefined),
     message: 'exactly one of namePrefix and name must be set',
+  },
+  {
+    cel: '!has(self.cni) || has(self.name) && !has(self.bridge)',
+    holds: ({ name, bridge: on, cni: plugin }) => plugin === undefined || (name !== undefined && on === undefined),
+    message: 'cni needs name, and has no bridge',
   },
 ).describe('One interface that the pod is to have.');
 
@@ -240,6 +294,8 @@ export type PodNetworkSpec = z.output<typeof spec>;
 export type PodNetworkSpecInput = z.input<typeof spec>;
 export type PodNetworkStatus = z.output<typeof status>;
 export type PodInterface = z.output<typeof podInterface>;
+/** How a CNI plugin makes an interface. */
+export type PodInterfaceCni = NonNullable<PodInterface['cni']>;
 export type PodInterfaceStatus = NonNullable<PodNetworkStatus['interfaces']>[number];
 export type PrimaryLinkState = NonNullable<PrimaryLinkRecord['before']>;
 /** What must be known to take changes of the primary link back. */
