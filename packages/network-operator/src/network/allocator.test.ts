@@ -169,6 +169,14 @@ function world() {
   };
 }
 
+/** The pool as it is when another pod has the first address. */
+const hadBy =
+  (pod: string) =>
+  (pool: IPPool): IPPool => {
+    const entry = { address: '10.0.0.2', podName: pod, podUid: `uid-${pod}`, interfaceKey: 'key' };
+    return { ...pool, status: { ...pool.status, allocations: [entry] } };
+  };
+
 describe('an allocator', () => {
   it('writes the pool before anyone has the address, and one write for all who wait meanwhile', async () => {
     const { give, holdAnswer, recorded, version } = world();
@@ -185,15 +193,23 @@ describe('an allocator', () => {
     expect(version() - before).toBe(2);
   });
 
-  it('gives the same address to who asks again, without a write', async () => {
+  it('gives the same address to who asks again, once a write has shown that the copy is not old', async () => {
     const { addresses, clock, give, version } = world();
     expect(await give(ask('a'))).toBe('10.0.0.2/24');
     const before = version();
     expect(await give(ask('a'))).toBe('10.0.0.2/24');
+    expect(version()).toBe(before + 1);
     expect(addresses.has('ns', range, ask('a', '10.0.0.2'))).toBe(true);
     expect(addresses.has('ns', range, ask('b', '10.0.0.2'))).toBe(false);
-    expect(version()).toBe(before);
+    expect(version()).toBe(before + 1);
     expect(clock.pending).toBe(0);
+  });
+
+  it('gives nobody by an old copy what somebody else has had since', async () => {
+    const { give, names, turn } = world();
+    await give(ask('a'));
+    await turn(names()[0] ?? '', hadBy('b'));
+    expect(await give(ask('a'))).toBe('10.0.0.3/24');
   });
 
   it('takes back what it gave of a pool of which the watch has not told yet', async () => {

@@ -136,8 +136,11 @@ export function allocator({ client, pools, claims, clock, log, signal, lost }: A
       const isThere = ({ name }: PoolDeclaration): boolean => before.some(({ metadata }) => metadata.name === name);
       next = range && isShort ? poolsOf(range, before.length + 1).find((one) => !isThere(one)) : undefined;
       if (next) continue;
-      const changed = merge(before, kept.changed, released, given.changed).filter((pool) => !before.includes(pool));
-      if (!(await store.record(changed))) continue;
+      const after = merge(before, kept.changed, released, given.changed);
+      const changed = after.filter((pool) => !before.includes(pool));
+      // What our copy says is a pod's already may be another's by now. A write that the server takes, though it changes nothing, shows that it is not.
+      const reliedOn = before.filter((pool) => after.includes(pool) && given.results.some((one) => isIn(pool, one)));
+      if (!(await store.record([...changed, ...reliedOn]))) continue;
       if (unrecorded.length > 0 && kept.changed.length > 0) {
         log.info({ namespace, network, addresses: unrecorded.length }, 'Recorded addresses that no IPPool had');
       }
@@ -204,6 +207,9 @@ export function allocator({ client, pools, claims, clock, log, signal, lost }: A
     end: () => store.end(),
   };
 }
+
+const isIn = (pool: IPPool, result: AllocationResult): boolean =>
+  'address' in result && entryOf(pool, result.address.split('/')[0] ?? '') !== undefined;
 
 /** The first pool, those of addresses that someone has or asks for, and the next where these are full. */
 function declarationsFor(

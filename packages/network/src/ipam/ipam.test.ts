@@ -291,8 +291,6 @@ describe('allocate', () => {
 interface Living {
   readonly request: PoolRequest;
   readonly address: string;
-  /** When it was handed out without a write of the pool, because the leader's copy had it as the pod's own already. */
-  readonly unwrittenMs?: number;
 }
 
 /**
@@ -519,7 +517,8 @@ class Cluster {
       now: at(this.ms),
       elsewhere: this.elsewhere(who),
     });
-    if (!this.write(who, changed)) return;
+    // Also where the copy says that all of it is so already: the copy may be old.
+    if (!this.write(who, changed.length === 0 && asked.length > 0 ? [pool] : changed)) return;
     known.forEach(({ podName }, i) => {
       const result = results[i]!;
       const { request, address } = this.living.get(podName)!;
@@ -535,8 +534,7 @@ class Cluster {
       const result = results[known.length + i]!;
       if (!('address' in result)) return;
       this.check(pool, request, bare(result.address));
-      const unwritten = changed.length === 0 ? { unwrittenMs: this.ms } : {};
-      this.onTheirWay.push({ request, address: result.address, ...unwritten });
+      this.onTheirWay.push({ request, address: result.address });
     });
   }
 
@@ -552,9 +550,7 @@ class Cluster {
   }
 
   use(entry: Living): void {
-    const { request, address, unwrittenMs } = entry;
-    // By a copy that was stale: another may have given it back for the pod, and from then on it cools down.
-    if (unwrittenMs !== undefined && this.ms - unwrittenMs >= coolDownMs) return;
+    const { request, address } = entry;
     if (this.living.has(request.podName)) return; // there is one already: the server refuses a second
     const rival = [...this.living.values()].find((one) => bare(one.address) === bare(address));
     if (rival) this.violations.push(`${address}: ${rival.request.podName} and ${request.podName}`);
