@@ -1,7 +1,8 @@
 /** What happens to a private cluster in its life, and that it leaves the machine as it was. Makes clusters of its own. */
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { Socket } from 'node:net';
+import { join } from 'node:path';
 import { type ClusterStatus, clusterDown, clusterExec, clusterNames, clusterStatus, clusterUp } from '@podloom/local';
 import { createClient, loadConfig, namespaces, pods, type Client } from '@podloom/kube';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
@@ -189,6 +190,21 @@ describe('a private cluster', () => {
     expect(await clusterUp({ name })).toMatchObject({ started: true });
     const kept = await withClient(name, async (client) => client.get(namespaces, 'kept'));
     expect(kept.metadata.name).toBe('kept');
+  });
+
+  it('runs without a part that cannot start, says why, and gets it when it can', async () => {
+    const inTheWay = join((await clusterStatus({ name })).dir, 'registry');
+    writeFileSync(inTheWay, 'not a folder');
+    await expect(clusterUp({ name, with: ['registry'] })).rejects.toThrow(
+      /cluster runs, but registry does not: .*EEXIST/,
+    );
+    expect(await clusterStatus({ name })).toMatchObject({
+      phase: 'ready',
+      parts: [{ state: 'ready' }, { name: 'registry' }],
+    });
+    rmSync(inTheWay);
+    expect(await clusterUp({ name })).toMatchObject({ started: false, parts: ['storage', 'registry'] });
+    expect((await clusterStatus({ name })).parts.map(({ state }) => state)).toEqual(['ready', 'ready']);
   });
 
   it('makes a node anew whose namespaces were lost', async () => {
