@@ -22,7 +22,7 @@ const nameOf = ({ metadata }: { metadata: { name?: string | undefined } }) => me
 function provider(): Provider {
   const accounts: Provider['accounts'] = new Map();
   const workspaces = new Set<string>();
-  const listeners = new Set<(tenant: string) => void>();
+  const listeners = new Set<Parameters<Identity['onChange']>[0]>();
   const demand = () => {
     if (one.isAway) throw new Unavailable('TEST', 'The provider does not answer');
   };
@@ -61,7 +61,7 @@ function provider(): Provider {
     workspaces,
     isAway: false,
     tell: (tenant) => {
-      for (const listener of listeners) listener(tenant);
+      for (const listener of listeners) listener({ what: 'account', name: tenant });
     },
   };
   return one;

@@ -1,6 +1,6 @@
 /** What an administrator can set of the operator of the labs. The flags are upstream's, under their names; a few are ours. */
 import { InvalidInput } from '@podloom/api';
-import { type SettingSources, duration, flag, integer, operatorFields, settings, text } from '@podloom/kube';
+import { type SettingSources, duration, flag, integer, operatorFields, path, settings, text } from '@podloom/kube';
 import { type FlagWithoutEffect, takeWithoutEffect } from './without-effect.ts';
 
 export const fieldManager = 'podloom-labs-operator';
@@ -90,6 +90,17 @@ const declared = settings({
     .env('KEYCLOAK_TARGET_CLIENT')
     .default('')
     .describe('Client that has the roles of the workspaces. Left out, the one above.'),
+  keycloakCaFile: path()
+    .env('KEYCLOAK_CA_FILE')
+    .default('')
+    .describe('Certificates, as PEM, of the authorities that Keycloak is believed by. Left out, the public ones.'),
+  tenantWebhookPort: text()
+    .default(':8082')
+    .describe('Address for events of Keycloak: POST /tenant-webhook. Served by the leader, where the secret is set.'),
+  tenantWebhookSecret: text()
+    .env('TENANT_WEBHOOK_SECRET')
+    .default('')
+    .describe('Secret that events are signed with. Without it there is no such address.'),
 });
 
 export type LabsOperatorSettings = ReturnType<typeof declared.read> & {
@@ -104,7 +115,7 @@ export const labsOperatorSettings = {
   },
 };
 
-interface Address {
+export interface Address {
   readonly host?: string;
   readonly port: number;
 }
@@ -115,7 +126,7 @@ export function addressesOf({ metricsAddr, healthProbeBindAddress }: LabsOperato
   return [...written].map(parseAddress);
 }
 
-function parseAddress(text: string): Address {
+export function parseAddress(text: string): Address {
   const [, host, port] = /^\[?([^\]]*?)\]?:(\d{1,5})$/.exec(text) ?? [];
   if (port === undefined) throw new InvalidInput('ADDRESS', `"${text}" is no address such as :8080 or 127.0.0.1:8080`);
   return { port: Number(port), ...(host && { host }) };

@@ -1,14 +1,20 @@
 /** Accounts and roles of people at an identity provider, as the controllers need them. What the provider is, they do not know. */
 import type { Tenant, Workspace } from '@podloom/api';
-import type { Log } from '@podloom/kube';
 import type { LabsOperatorSettings } from '../settings.ts';
+import { keycloakIdentity } from './keycloak.ts';
+import { keycloakPlace } from './keycloak-place.ts';
 
 export interface Account {
   /** As the provider calls it. */
   readonly id: string;
   /** The e-mail address was verified. */
   readonly isConfirmed: boolean;
+  /** Why the person got no mail. It is sent again in the next pass. */
+  readonly mailFailure?: string | undefined;
 }
+
+/** Reason of the condition Identity of a Tenant whose mail is still owed: so that is known also after a restart. */
+export const mailNotSent = 'MailNotSent';
 
 /** All of it can be repeated. What fails throws Unavailable with the reason: the objects of the cluster do not wait for it. */
 export interface Identity {
@@ -20,12 +26,23 @@ export interface Identity {
   /** The roles of a workspace, for its users and for its managers. */
   ensureWorkspaceRoles(workspace: Workspace, signal: AbortSignal): Promise<void>;
   deleteWorkspaceRoles(workspace: Workspace, signal: AbortSignal): Promise<void>;
-  /** Calls back with the name of a Tenant whose account has changed. Returns the undo. */
-  onChange(listener: (tenant: string) => void): () => void;
+  /** Calls back with what has changed at the provider. Returns the undo. */
+  onChange(listener: (change: IdentityChange) => void): () => void;
+}
+
+/** The account of a Tenant is otherwise than it was; a Workspace misses a role; a role was made that was missing. */
+export interface IdentityChange {
+  readonly what: 'account' | 'roles missing' | 'roles made';
+  /** Of the Tenant or Workspace. */
+  readonly name: string;
+}
+
+export interface TellingIdentity extends Identity {
+  tell(change: IdentityChange): void;
 }
 
 /** Nothing, where no provider is configured: then there are no accounts, and statuses say so. */
-export function identityOf({ keycloakUrl }: LabsOperatorSettings, log: Log): Identity | undefined {
-  if (keycloakUrl) log.error({ keycloakUrl }, 'Keycloak is configured, but this version has no client for it');
-  return undefined;
+export function identityOf(settings: LabsOperatorSettings): TellingIdentity | undefined {
+  const place = keycloakPlace(settings);
+  return place && keycloakIdentity(place);
 }

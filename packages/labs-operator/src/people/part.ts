@@ -14,7 +14,7 @@ import {
   telling,
 } from '@podloom/kube';
 import { labels } from '@podloom/labs';
-import type { Identity } from '../identity/identity.ts';
+import type { Identity, IdentityChange } from '../identity/identity.ts';
 import { hasNews } from '../news.ts';
 import { fieldManager } from '../settings.ts';
 import { startCaches } from './caches.ts';
@@ -36,8 +36,8 @@ export const people = (options: PeopleOptions, identity: Identity | undefined): 
       const owned = ownedObjects({ client, fieldManager, caches: caches.owns, clock });
       const context = { client, caches, owned, events, metrics, clock, options, identity };
       const controllers = [
-        ...(options.serves.workspaces ? [workspaceController(context, log)] : []),
-        ...(options.serves.tenants ? [tenantController(context, log, identity, term)] : []),
+        ...(options.serves.workspaces ? [workspaceController(context, log, term)] : []),
+        ...(options.serves.tenants ? [tenantController(context, log, term)] : []),
       ];
       await Promise.all([...controllers.map((one) => one.run(term)), keepKnownNames(context, log, term)]);
     } finally {
@@ -47,8 +47,8 @@ export const people = (options: PeopleOptions, identity: Identity | undefined): 
   },
 });
 
-function workspaceController(context: PeopleContext, log: Log): Controller {
-  const { client, caches, metrics, clock, options } = context;
+function workspaceController(context: PeopleContext, log: Log, signal: AbortSignal): Controller {
+  const { client, caches, metrics, clock, options, identity } = context;
   return controller<Workspace>({
     name: 'workspace',
     resource: telling(caches.workspaces, hasNews),
@@ -58,6 +58,7 @@ function workspaceController(context: PeopleContext, log: Log): Controller {
       ...caches.owns.map((cache) => owns(cache, workspaceKind.resource)),
       // The roster, candidates, and who is still enrolled in a Workspace that goes.
       dependsOn(telling(caches.tenants, hasNews), ({ spec }) => spec.workspaces?.map(({ name }) => ({ name })) ?? []),
+      ...identityChanges(identity, signal, ({ what, name }) => (what === 'roles missing' ? [name] : [])),
     ],
     client,
     log,
@@ -66,13 +67,10 @@ function workspaceController(context: PeopleContext, log: Log): Controller {
   });
 }
 
-function tenantController(
-  context: PeopleContext,
-  log: Log,
-  identity: Identity | undefined,
-  signal: AbortSignal,
-): Controller {
-  const { client, caches, metrics, clock, options } = context;
+function tenantController(context: PeopleContext, log: Log, signal: AbortSignal): Controller {
+  const { client, caches, metrics, clock, options, identity } = context;
+  const membersOf = (workspace: string) =>
+    caches.tenants.by('workspace', workspace).map(({ metadata }) => metadata.name ?? '');
   return controller<Tenant>({
     name: 'tenant',
     resource: telling(caches.tenants, hasNews),
@@ -81,7 +79,7 @@ function tenantController(
     watches: [
       ...caches.owns.map((cache) => owns(cache, tenantKind.resource)),
       dependsOn(telling(caches.workspaces, hasNews), ({ metadata: { name = '' } }) =>
-        caches.tenants.by('workspace', name).map((tenant) => ({ name: tenant.metadata.name ?? '' })),
+        membersOf(name).map((member) => ({ name: member })),
       ),
       dependsOn(caches.claims, (claim) => tenantOfDrive(claim, options.drive.namespace)),
       // A claim may show its volume before we have heard of that.
@@ -89,7 +87,10 @@ function tenantController(
         const claim = caches.claims.get(spec?.claimRef?.name ?? '', spec?.claimRef?.namespace);
         return claim ? tenantOfDrive(claim, options.drive.namespace) : [];
       }),
-      ...accountChanges(identity, signal),
+      // Who had a role that was missing has it no longer.
+      ...identityChanges(identity, signal, ({ what, name }) =>
+        what === 'account' ? [name] : what === 'roles made' ? membersOf(name) : [],
+      ),
     ],
     client,
     log,
@@ -103,10 +104,17 @@ function tenantOfDrive({ metadata }: KubeObject, namespace: string): { name: str
   return tenant ? [{ name: tenant }] : [];
 }
 
-function accountChanges(identity: Identity | undefined, signal: AbortSignal): Dependency[] {
+/** Looks at the objects that `names` tells of a change at the provider. */
+function identityChanges(
+  identity: Identity | undefined,
+  signal: AbortSignal,
+  names: (change: IdentityChange) => readonly string[],
+): Dependency[] {
   if (!identity) return [];
   const changed = knocks(tenantKind.resource);
-  const stop = identity.onChange((tenant) => changed.knock(objectKey(tenant)));
+  const stop = identity.onChange((change) => {
+    for (const name of names(change)) changed.knock(objectKey(name));
+  });
   signal.addEventListener('abort', stop, { once: true });
   return [dependsOn(changed.source, ({ metadata: { name = '' } }) => [{ name }])];
 }

@@ -9,6 +9,7 @@ import {
   isSameJson,
 } from '@podloom/kube';
 import { type Stated } from '../conditions.ts';
+import { mailNotSent } from '../identity/identity.ts';
 import { fieldManager } from '../settings.ts';
 import type { PeopleContext } from './context.ts';
 import { messageOf, summaryOf } from '../failures.ts';
@@ -25,13 +26,21 @@ export const leavingCondition = (failures: readonly OwnedFailure[], left: readon
   message: failures.length > 0 ? summaryOf(failures) : `Waits until this is gone: ${left.join(', ')}`.slice(0, 2_000),
 });
 
-export function identityCondition(hasProvider: boolean, failure: OwnedFailure | undefined): NewCondition {
+export function identityCondition(
+  hasProvider: boolean,
+  failure: OwnedFailure | undefined,
+  mailFailure?: string,
+): NewCondition {
   const type = 'Identity';
   if (!hasProvider) {
     const message = 'No identity provider is configured (--keycloak-url), so there are no accounts and no roles';
     return { type, status: 'False', reason: 'NoProvider', message };
   }
   if (failure) return { type, status: 'False', reason: 'Failed', message: messageOf(failure.error) };
+  if (mailFailure !== undefined) {
+    const message = `Account and roles are as they should be, but the mail to the person was not sent: ${mailFailure}`;
+    return { type, status: 'True', reason: mailNotSent, message };
+  }
   return { type, status: 'True', reason: 'Synchronized', message: 'Account and roles are as they should be' };
 }
 

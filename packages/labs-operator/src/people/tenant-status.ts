@@ -33,7 +33,7 @@ export function tenantStatus(
   };
   const conditions: NewCondition[] = [
     waits && failures.length === 0 ? unverified : readyCondition(failures),
-    identityCondition(identity !== undefined, failedAccount),
+    identityCondition(identity !== undefined, failedAccount, account?.mailFailure),
     {
       type: 'Drive',
       status: drive.isReady ? 'True' : 'False',
