@@ -1,7 +1,7 @@
 # Podloom's commands. Each says what it does in `make help`; what a machine lacks is installed on the way (tools/bootstrap.sh).
 
 .DEFAULT_GOAL := help
-.PHONY: help setup cluster-needs deploy-needs test-needs up down test test-all test-unit test-node test-api test-cluster test-kernel check fix fuzz bench image deploy undeploy install run-operator clean
+.PHONY: help setup cluster-needs labs-needs deploy-needs test-needs up labs down test test-all test-unit test-node test-api test-cluster test-kernel check fix fuzz bench image deploy undeploy install run-operator clean
 
 # The private Node and Go come first, also for everything that is started below.
 export PATH := $(CURDIR)/.tools/bin:$(PATH)
@@ -10,7 +10,9 @@ NODE := node --disable-warning=ExperimentalWarning
 
 # What the private cluster runs on, and what its images are made of. command:package
 CLUSTER_PACKAGES := runc:runc nft:nftables ip:iproute2 nsenter:util-linux busybox:busybox-static ping:iputils-ping nc.openbsd:netcat-openbsd tcpdump:tcpdump dash:dash bash:bash
-TEST_PACKAGES := qemu-system-x86_64:qemu-system-x86 cc:gcc ethtool:ethtool python3:python3 ssh-keygen:openssh-client java:default-jre-headless mvn:maven
+# For what labs have beside: Keycloak is Java and comes by Maven, and people have keys.
+LABS_PACKAGES := ssh-keygen:openssh-client java:default-jre-headless mvn:maven
+TEST_PACKAGES := qemu-system-x86_64:qemu-system-x86 cc:gcc ethtool:ethtool python3:python3 $(LABS_PACKAGES)
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,6 +24,9 @@ cluster-needs: setup
 	@$(BOOTSTRAP) packages $(CLUSTER_PACKAGES)
 	@$(BOOTSTRAP) go
 
+labs-needs: cluster-needs
+	@$(BOOTSTRAP) packages $(LABS_PACKAGES)
+
 deploy-needs: setup
 	@{ command -v kubectl && command -v helm; } >/dev/null || $(BOOTSTRAP) go
 
@@ -32,6 +37,9 @@ test-needs: setup
 
 up: cluster-needs ## Start a private two-node Kubernetes with Podloom on it (again: seconds)
 	@$(NODE) tools/up.ts
+
+labs: labs-needs ## Add lab environments to it, or start it with them: storage, Keycloak, a registry, and a class of an example (again: seconds)
+	@$(NODE) tools/labs.ts
 
 down: setup ## Remove the private Kubernetes, every trace of it
 	@./podloom cluster down

@@ -238,28 +238,41 @@ export async function buildProduct(): Promise<Archive> {
   return archive(file);
 }
 
+export interface PrivateOptions {
+  /** A file of values for the chart. */
+  readonly values?: string | undefined;
+  /** They win over the file, see installChart. */
+  readonly set?: Readonly<Record<string, unknown>> | undefined;
+}
+
 /** The images that were built here, on a private cluster of this machine. */
 export async function installOnPrivate(
   { name: cluster, kubeconfig, addresses }: ClusterStatus,
   tell: (step: string) => void,
-  values?: string,
+  { values, set: chosen = {} }: PrivateOptions = {},
 ): Promise<void> {
   const product = archive('podloom-image.tar');
   const sample = archive('tools-image.tar');
-  tell(`Putting the images on the nodes of ${cluster}`);
-  for (const { file } of [product, sample]) await clusterLoad({ name: cluster, archive: file });
-  tell('Installing Podloom with Helm');
   const { helm } = await tools(kubeconfig);
   const written = values === undefined ? null : (parse(readFileSync(values, 'utf8')) as Values | null);
   const text = await helm('get', 'values', release, '--namespace', chartNamespace, '--output=json').catch(() => 'null');
   const kept = JSON.parse(text) as Values | null;
-  const set = privateValues({ written, kept, sample: sample.name, range: addresses.range });
+  const hasBastion = chosen[bastionSwitch] ?? written?.labs?.bastion?.enabled ?? kept?.labs?.bastion?.enabled ?? false;
+  tell(`Putting the images on the nodes of ${cluster}`);
+  for (const { file } of [product, sample, ...(hasBastion === true ? [archive('bastion-image.tar')] : [])]) {
+    await clusterLoad({ name: cluster, archive: file });
+  }
+  tell('Installing Podloom with Helm');
+  const set = { ...privateValues({ written, kept, sample: sample.name, range: addresses.range }), ...chosen };
   await installChart({ kubeconfig, image: product.name, digest: product.digest, values, set });
 }
+
+const bastionSwitch = 'labs.bastion.enabled';
 
 interface Values {
   readonly networkOperator?: { readonly reservedCidrs?: readonly string[] };
   readonly sampleDeployment?: { readonly image?: string };
+  readonly labs?: { readonly bastion?: { readonly enabled?: boolean } };
 }
 
 interface PrivateValues {
@@ -292,7 +305,7 @@ async function deploy(image: string | undefined, values: string | undefined): Pr
         `(such as: skopeo copy oci-archive:dist/podloom-image.tar docker://REGISTRY/podloom:TAG), then: make deploy IMAGE=REGISTRY/podloom:TAG`,
     );
   }
-  await installOnPrivate(cluster, console.log, values);
+  await installOnPrivate(cluster, console.log, { values });
 }
 
 const removed: Record<Removal, string> = {

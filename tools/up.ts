@@ -2,47 +2,30 @@
  * `make up`: the private cluster, the product on it, the first example in it, and what to type next. Everything here can be repeated; a
  * second run finds most of it done. `--name` chooses the cluster, as for `podloom cluster`.
  */
-import { execFile } from 'node:child_process';
-import { dirname, join } from 'node:path';
-import { parseArgs, promisify } from 'node:util';
-import { progressOn } from '@podloom/cli';
-import { binaries, clusterStatus, clusterUp } from '@podloom/local';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { messageOf, run } from './clients.ts';
 import { installOnPrivate } from './deploy.ts';
+import { buildImages, type Narrator, narrate, root, seconds } from './narrated.ts';
 
-const root = join(import.meta.dirname, '..');
 const namespace = 'cnf-test';
 const sample = 'podconfig-sample-a';
 const deployment = 'cnf-example-a';
-const execute = promisify(execFile);
 const startedAt = performance.now();
-const progress = progressOn(process.stderr);
-const step = (text: string): void => progress.tell({ kind: 'step', text });
-/** What a shell needs to talk to the cluster, once that is there. */
-let shell = '';
 
-try {
-  await up();
-} catch (error) {
-  progress.end();
-  console.error(`up: ${messageOf(error)}`);
-  if (shell !== '') console.error(`\nThe cluster runs; to look at it:\n\n  ${shell}\n`);
-  process.exitCode = 1;
-}
+await narrate('up', up);
 
-async function up(): Promise<void> {
+async function up({ step, end, startCluster }: Narrator): Promise<void> {
   const { name } = parseArgs({ options: { name: { type: 'string' } } }).values;
-  const cluster = await clusterUp({ ...(name !== undefined && { name }), progress: progress.tell });
-  const built = await binaries({ progress: progress.tell });
-  shell = `export KUBECONFIG=${cluster.kubeconfig} PATH=$PATH:${dirname(built.path('kubectl'))}:${dirname(built.path('helm'))}`;
-  const kubectl = (...args: string[]) => run(built.path('kubectl'), ['--kubeconfig', cluster.kubeconfig, ...args]);
+  const { cluster, kubectl, shell, down } = await startCluster({ name });
   const inNamespace = (...args: string[]) => kubectl('--namespace', namespace, ...args);
 
   step('Making the images');
-  await run(process.execPath, ['deploy/image/build.ts']);
-  await installOnPrivate(await clusterStatus({ name: cluster.name }), step);
+  await buildImages();
+  await installOnPrivate(cluster, step);
 
   step('Applying examples/podconfig and waiting until it is configured');
-  await kubectl('apply', '--filename', 'examples/podconfig/podconfig.yaml');
+  await kubectl('apply', '--filename', join(root, 'examples/podconfig/podconfig.yaml'));
   // A phase alone may be that of what the object was before; kubectl believes no condition of an older generation.
   for (const fact of ['condition=Ready', 'jsonpath={.status.phase}=configured']) {
     await inNamespace('wait', `--for=${fact}`, `podconfig/${sample}`, '--timeout=120s');
@@ -53,7 +36,7 @@ async function up(): Promise<void> {
     throw new Error(`Of Deployment ${namespace}/${deployment} two pods are to run, and ${pods.length} do`);
   }
   const tookUp = performance.now() - startedAt;
-  progress.end();
+  end();
 
   console.log(await kubectl('get', 'nodes'));
   for (const pod of pods) console.log(`${pod}\n${await inNamespace('exec', pod, '--', 'ip', '-brief', 'address')}`);
@@ -65,9 +48,8 @@ async function up(): Promise<void> {
     );
     console.log(`${first} → ${address}: ${/time=.*/.exec(answer)?.[0] ?? 'answered'}`);
   }
-  console.log(
-    `\n${await run(process.execPath, ['packages/cli/src/main.ts', 'show', first, '-n', namespace, '--kubeconfig', cluster.kubeconfig])}`,
-  );
+  const show = [join(root, 'packages/cli/src/main.ts'), 'show', first, '-n', namespace];
+  console.log(`\n${await run(process.execPath, [...show, '--kubeconfig', cluster.kubeconfig], process.env)}`);
   console.log(`Configured after ${seconds(tookUp)}, all shown after ${seconds(performance.now() - startedAt)}.`);
   console.log(`
 To go on:
@@ -75,7 +57,7 @@ To go on:
   ${shell}
   kubectl -n ${namespace} get podconfigs,podnetworks,ippools       # what was asked for, what is, who has which address
   ./podloom plan -n ${namespace} -f examples/podconfig/podconfig.yaml   # edit it first: shows the kernel changes before they happen
-  kubectl -n ${namespace} delete podconfig --all                   # and all of it is gone; ${name === undefined ? 'make down' : `./podloom cluster down --name ${name}`} removes the cluster
+  kubectl -n ${namespace} delete podconfig --all                   # and all of it is gone; ${down} removes the cluster
 `);
 }
 
@@ -90,10 +72,6 @@ async function samplePods(inNamespace: (...args: string[]) => Promise<string>): 
     .map(({ metadata }) => metadata.name);
 }
 
-function seconds(ms: number): string {
-  return `${(ms / 1000).toFixed(1)} s`;
-}
-
 /** The gateways, and what the other pod has, over every network. */
 async function addressesToReach(inNamespace: (...args: string[]) => Promise<string>, pod: string): Promise<string[]> {
   const path = '{range .spec.interfaces[*]}{.bridge.gateways[*]}{" "}{.addresses[*]}{" "}{end}';
@@ -102,13 +80,4 @@ async function addressesToReach(inNamespace: (...args: string[]) => Promise<stri
     .split(' ')
     .filter(Boolean)
     .map((address) => address.replace(/\/.*/, ''));
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
-async function run(program: string, args: string[]): Promise<string> {
-  const { stdout } = await execute(program, args, { cwd: root, maxBuffer: 64 << 20 });
-  return stdout;
 }

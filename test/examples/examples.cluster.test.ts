@@ -42,7 +42,7 @@ describe.skipIf(inject('clusterName') === '')('the examples', () => {
     const folders = readdirSync(join(import.meta.dirname, '../../examples'), { withFileTypes: true })
       .filter((entry) => entry.isDirectory())
       .map(({ name }) => name);
-    expect(folders.toSorted()).toEqual(['additional-network', 'bridge', 'mtu', 'podconfig']);
+    expect(folders.toSorted()).toEqual(['additional-network', 'bridge', 'labs', 'mtu', 'podconfig']);
   });
 
   it('podconfig: two networks in two unprivileged pods, which reach each other and the bridges', async () => {

@@ -7,10 +7,10 @@ import { clusterLoad, clusterStatus } from '@podloom/local';
 import type { Pod, Secret, Service } from '@podloom/kube';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { bastionImage } from '../../deploy/image/bastion.ts';
+import { buildInstanceImage, instance } from '../../deploy/image/ssh-instance.ts';
 import { type Commands, type Output, commandsFor, manifest, namespace } from '../chart/installed.ts';
 import { ensureProduct } from '../chart/product.ts';
 import { eventually } from '../setup/eventually.ts';
-import { buildInstanceImage, instance } from './ssh-instance.ts';
 
 const mine = 'labs-bastion';
 const secretName = 'crownlabs-bastion-operator-ssh-keys';

@@ -1,9 +1,9 @@
-/** What stands at the other end of a bastion in these tests: a pod in which Debian's sshd serves port 22 without any privilege. */
+/** What stands at the other end of a bastion: a pod in which Debian's sshd serves port 22 without any privilege. For `make labs` and the tests. */
 import { debianRoot, sharedLibrariesIn } from '@podloom/local';
 import { ensureOciArchive, type ImageEntry } from '@podloom/oci';
 import { join } from 'node:path';
 
-export const instanceImage = 'podloom.local/ssh-instance:test';
+export const instanceImage = 'podloom.local/ssh-instance:v1';
 
 const config = `Port 22
 HostKey /keys/host_key
@@ -20,7 +20,7 @@ export async function buildInstanceImage(out: string): Promise<{ readonly out: s
   const entries: ImageEntry[] = [
     { path: 'usr/sbin/sshd', file: sshd, mode: 0o755 },
     { path: 'bin/busybox', file: busybox, mode: 0o755 },
-    ...['sh', 'hostname', 'id'].map((name) => ({ path: `bin/${name}`, link: 'busybox' })),
+    ...['sh', 'cat', 'hostname', 'id', 'ls'].map((name) => ({ path: `bin/${name}`, link: 'busybox' })),
     { path: 'etc/passwd', text: 'root:x:0:0::/:/bin/sh\ncrownlabs:x:1010:1010::/:/bin/sh\n' },
     { path: 'etc/group', text: 'root:x:0:\ncrownlabs:x:1010:\n' },
     { path: 'etc/ssh/sshd_config', text: config },
@@ -37,6 +37,8 @@ export async function buildInstanceImage(out: string): Promise<{ readonly out: s
     },
   });
 }
+
+const amount = { cpu: '100m', memory: '64Mi' };
 
 /** The pod, and a Secret with its host key and who may come in. */
 export const instance = (name: string, hostKey: string, authorizedKeys: string): object[] => [
@@ -59,6 +61,8 @@ export const instance = (name: string, hostKey: string, authorizedKeys: string):
           name: 'sshd',
           image: instanceImage,
           ports: [{ name: 'ssh', containerPort: 22 }],
+          // Where people have a quota, a pod says what it takes.
+          resources: { requests: amount, limits: amount },
           readinessProbe: { tcpSocket: { port: 'ssh' }, periodSeconds: 1 },
           securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
           volumeMounts: [{ name: 'keys', mountPath: '/keys', readOnly: true }],
