@@ -6,7 +6,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { agentSettings } from '@podloom/agent';
 import { bastionSettings, hostKeySettings, trackerSettings } from '@podloom/doors';
-import { labsOperatorSettings, withoutEffect } from '@podloom/labs-operator';
+import { imageListSettings, labsOperatorSettings, withoutEffect } from '@podloom/labs-operator';
 import type { SettingRow } from '@podloom/kube';
 import { networkOperatorSettings, withdrawSettings } from '@podloom/network-operator';
 import { format, resolveConfig } from 'prettier';
@@ -19,6 +19,7 @@ const text = [
   ...section('podloom network-operator withdraw', withdrawSettings.rows),
   ...section('podloom labs-operator', labsOperatorSettings.rows),
   ...ignored(),
+  ...section('podloom image-list', imageListSettings.rows),
   ...section('podloom agent', agentSettings.rows),
   ...section('podloom bastion', bastionSettings.rows),
   ...section('podloom bastion host-keys', hostKeySettings.rows),

@@ -55,7 +55,7 @@ spec:
 {{- end }}
 {{- end }}
 
-{{/* What every operator has: replicas of which one leads, by a Lease of its name. Beside the above: args, and env as a list of name and value. */}}
+{{/* What every operator has: replicas of which one leads, by a Lease of its name. Beside the above: args, env as a list of name and value, and where they are needed volumes (name, path, source) and ports of others that it asks. */}}
 {{- define "podloom.operator" -}}
 {{- $root := .root -}}
 {{- $selector := dict "app.kubernetes.io/name" "podloom" "app.kubernetes.io/component" .name -}}
@@ -112,6 +112,19 @@ spec:
             httpGet: { path: /readyz, port: metrics }
             periodSeconds: 5
             timeoutSeconds: 5
+          {{- with .volumes }}
+          volumeMounts:
+            {{- range . }}
+            - { name: {{ .name }}, mountPath: {{ .path }}, readOnly: true }
+            {{- end }}
+          {{- end }}
+      {{- with .volumes }}
+      volumes:
+        {{- range . }}
+        - name: {{ .name }}
+          {{- toYaml .source | nindent 10 }}
+        {{- end }}
+      {{- end }}
 ---
 apiVersion: policy/v1
 kind: PodDisruptionBudget
@@ -181,7 +194,7 @@ spec:
         - { protocol: TCP, port: metrics }
   egress:
     - ports:
-        {{- range $root.Values.networkPolicy.apiServerPorts }}
+        {{- range concat $root.Values.networkPolicy.apiServerPorts (.ports | default list) | uniq }}
         - { protocol: TCP, port: {{ . }} }
         {{- end }}
     - ports:

@@ -30,6 +30,7 @@ export type ProcessName =
   | 'agent'
   | 'bastion'
   | 'bastion host-keys'
+  | 'image-list'
   | 'labs-operator'
   | 'network-operator'
   | 'network-operator withdraw'
@@ -51,6 +52,10 @@ const processes: Readonly<Record<ProcessName, (args: readonly string[]) => Promi
   async 'ssh-tracker'(args) {
     const { runTracker, trackerSettings } = await import('@podloom/doors');
     return runAlone('ssh-tracker', args, { settings: trackerSettings, run: runTracker });
+  },
+  async 'image-list'(args) {
+    const { imageListSettings, runImageList } = await import('@podloom/labs-operator');
+    return run('image-list', args, { settings: imageListSettings, run: runImageList });
   },
   async 'labs-operator'(args) {
     const { labsOperatorSettings, runLabsOperator } = await import('@podloom/labs-operator');

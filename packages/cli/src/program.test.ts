@@ -28,6 +28,7 @@ describe('podloom', () => {
 
   it.each([
     ['agent'],
+    ['image-list'],
     ['labs-operator'],
     ['bastion'],
     ['bastion', 'host-keys'],

@@ -6,6 +6,7 @@ import { planCommand } from './commands/plan.ts';
 import {
   agentCommand,
   bastionCommand,
+  imageListCommand,
   labsOperatorCommand,
   networkOperatorCommand,
   sshTrackerCommand,
@@ -37,6 +38,7 @@ export function program(): Command {
     .addCommand(clusterCommand())
     .addCommand(networkOperatorCommand())
     .addCommand(labsOperatorCommand())
+    .addCommand(imageListCommand())
     .addCommand(agentCommand())
     .addCommand(bastionCommand())
     .addCommand(sshTrackerCommand())

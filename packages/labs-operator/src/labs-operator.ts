@@ -2,9 +2,10 @@
 import { type OperatorTools, runOperator } from '@podloom/kube';
 import { keycloakEvents } from './identity/events-part.ts';
 import { type Identity, identityOf } from './identity/identity.ts';
+import { imageLists } from './image-list/part.ts';
 import { people } from './people/part.ts';
 import { sharedVolumes } from './volumes/part.ts';
-import { peopleOptions, volumesOptions } from './options.ts';
+import { imageListsOptions, peopleOptions, volumesOptions } from './options.ts';
 import { type LabsOperatorSettings, addressesOf, fieldManager, parseAddress } from './settings.ts';
 
 /** Runs until the signal aborts; resolves when nothing of it runs any more and the Lease is free. */
@@ -14,7 +15,7 @@ export async function runLabsOperator(
   standIn?: Identity,
 ): Promise<void> {
   for (const { flag, reason } of settings.withoutEffect) tools.log.info({ flag, reason }, 'Flag is without effect');
-  const { enableTenant, enableWorkspace, enableSharedvolume, tenantWebhookSecret: secret } = settings;
+  const { enableTenant, enableWorkspace, enableSharedvolume, enableImagelist, tenantWebhookSecret: secret } = settings;
   const keycloak = identityOf(settings);
   const options = peopleOptions(settings);
   const { targetLabels } = options;
@@ -24,6 +25,7 @@ export async function runLabsOperator(
       ? [keycloakEvents({ ...parseAddress(settings.tenantWebhookPort), secret, targetLabels, identity: keycloak })]
       : []),
     ...(enableSharedvolume ? [sharedVolumes(volumesOptions(settings))] : []),
+    ...(enableImagelist ? [imageLists(imageListsOptions(settings))] : []),
   ];
   await runOperator({ ...tools, name: fieldManager, settings, parts, addresses: addressesOf(settings) });
 }

@@ -1,6 +1,7 @@
 /** The settings of people, read once from their texts. */
 import { InvalidInput, isQuantity } from '@podloom/api';
 import { type DriveOptions, type Labels, type QuotaCaps, parseLabels } from '@podloom/labs';
+import type { ImageListsOptions } from './image-list/part.ts';
 import type { LabsOperatorSettings } from './settings.ts';
 import type { VolumesOptions } from './volumes/part.ts';
 
@@ -59,6 +60,11 @@ export function volumesOptions(settings: LabsOperatorSettings): VolumesOptions {
     concurrency: settings.maxConcurrentReconcilesShvol,
     again: againOptions(settings),
   };
+}
+
+export function imageListsOptions(settings: LabsOperatorSettings): ImageListsOptions {
+  const seconds = settings.imageListUpdateInterval || 300;
+  return { file: settings.imageListConfigFile, intervalMs: seconds * 1_000 };
 }
 
 /** Between which times an object is looked at again. */

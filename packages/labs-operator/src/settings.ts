@@ -19,6 +19,13 @@ const declared = settings({
   enableTenant: flag().default('true').describe('Serves Tenants.'),
   enableWorkspace: flag().default('true').describe('Serves Workspaces.'),
   enableSharedvolume: flag().default('true').describe('Serves SharedVolumes.'),
+  enableImagelist: flag().default('false').describe('Keeps ImageLists as the registries are that a file names.'),
+  imageListConfigFile: text()
+    .default('/etc/config/registries.yaml')
+    .describe('That file: a list of registries, each with imageListName, url, registryName, username, password, ca.'),
+  imageListUpdateInterval: integer({ min: 0, max: 86_400 })
+    .default('300')
+    .describe('Seconds between one look at a registry and the next. 0 is 300.'),
   sharedVolumeStorageClass: text()
     .default('rook-nfs')
     .describe('StorageClass of SharedVolumes; it must offer ReadWriteMany.'),

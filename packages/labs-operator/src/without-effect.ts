@@ -6,7 +6,6 @@ const noLimit = 'the client limits the calls that it has under way, and the API 
 const ownJob = 'the snapshot Job uses our own image';
 const static_ = 'mirrored volumes are made by this operator, without a provisioner';
 const instances = 'this version has no instances';
-const images = 'use podloom image-list';
 
 export const withoutEffect: Readonly<Record<string, string>> = {
   'enable-webhooks': policies,
@@ -20,9 +19,6 @@ export const withoutEffect: Readonly<Record<string, string>> = {
   'mirror-provisioner-name': static_,
   'container-export-img': ownJob,
   'container-kaniko-img': ownJob,
-  'enable-imagelist': images,
-  'image-list-config-file': images,
-  'image-list-update-interval': images,
   ...Object.fromEntries(flagsOfInstances().map((flag) => [flag, instances])),
 };
 

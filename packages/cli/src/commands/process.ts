@@ -19,6 +19,10 @@ export function agentCommand(): Command {
   return processCommand('agent', 'run the agent of one node: makes its pods as declared; needs root');
 }
 
+export function imageListCommand(): Command {
+  return processCommand('image-list', 'keep an ImageList as a registry is');
+}
+
 export function bastionCommand(): Command {
   const does = "keep the SSH bastion's file of keys as the Tenants have it; works beside sshd";
   const makes = 'make the Secret with the host keys of the bastion, where there is none';
