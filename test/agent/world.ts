@@ -50,6 +50,9 @@ export interface World extends AsyncDisposable {
   settled(name: string, ready?: boolean): Promise<PodNetwork>;
 }
 
+/** Tests that run plugins have folders of their own. */
+const noPlugins = { cniAllowedPlugins: '', cniBinPath: '/nonexistent', cniStatePath: '/nonexistent' };
+
 export async function makeWorld(): Promise<World> {
   const dir = await mkdtemp(join(tmpdir(), 'podloom-agent-'));
   const controlPlane = await startControlPlane({ dir });
@@ -88,7 +91,7 @@ function worldOn(controlPlane: ControlPlane, client: Client, stopControlPlane: (
       const log: Record<string, unknown>[] = [];
       const write = (line: string): void => void log.push(JSON.parse(line) as Record<string, unknown>);
       const running = runAgent(
-        { nodeName, criSocket: 'auto', driftPolicy: 'repair', port: 0, ...settings },
+        { nodeName, criSocket: 'auto', driftPolicy: 'repair', port: 0, ...noPlugins, ...settings },
         {
           client,
           node,

@@ -22,6 +22,7 @@ import {
 import { type Netns, monitor, open } from '@podloom/netlink';
 import { recordIn } from '@podloom/network';
 import { fstatSync } from 'node:fs';
+import { executorIn } from './cni/node.ts';
 import { type CriClient, connectCri } from './cri/client.ts';
 import { podFinder } from './cri/finder.ts';
 import { followRuntime } from './cri/follow.ts';
@@ -80,6 +81,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
   const doors = knocks(podNetworkKind.resource);
   const finder = podFinder(cri);
   const view = nodeView(node);
+  const plugins = executorIn(node, view, settings, { clock, log });
   const failed = new Set<ObjectKey>();
   const measure = agentMetrics(metrics, cache, clock);
   const events = startEvents({
@@ -113,7 +115,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     lookAtFailed: () => failed.forEach(lookAt),
     tidyNode() {
       // Before the first list is in, everything would look as if it belonged to nobody.
-      if (cache.isSynced) tidyNode(cache.list(), { netns: node, view, log, tidied });
+      if (cache.isSynced) tidyNode(cache.list(), { netns: node, view, log, tidied, kept: plugins.bridges() });
     },
     gone(key) {
       served.close(key);
@@ -127,6 +129,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
   const remembered = new Map<ObjectKey, Remembered>();
   const podDeps: PodDeps = {
     node,
+    plugins,
     nodeInode: fstatSync(node.fd).ino,
     view,
     finder,
@@ -171,6 +174,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
   });
 
   try {
+    await plugins.load();
     listening.add(nodeKey, node, nodeTopics);
     if (settings.port !== 0) {
       const ready = { podnetworks: () => serving.isReady || 'The PodNetworks of this node are not known yet' };
@@ -182,7 +186,11 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     };
     const following = followRuntime({ cri, finder, changed, log, clock, signal });
     cache.waitForSync().then(
-      () => drift.tidy(),
+      () => {
+        // Pods that went while no agent ran: what plugins made for them is released in the same way.
+        for (const key of plugins.pods()) if (!cache.get(key)) lookAt(key);
+        return drift.tidy();
+      },
       () => undefined,
     );
     await serving.run(signal);

@@ -7,6 +7,17 @@ export const agentSettings = settings({
   driftPolicy: oneOf('repair', 'report')
     .default('repair')
     .describe('What to do when someone changes a link of ours by hand: mend it, or only say so in status and Events.'),
+  cniAllowedPlugins: text()
+    .default('bridge,host-local,static')
+    .describe(
+      'CNI plugins that may be started for interfaces of pods, separated by commas. Those of "ipam" count, too.',
+    ),
+  cniBinPath: text()
+    .default('/opt/cni/bin')
+    .describe('Folders of the CNI plugins, separated by colons. The first that has a plugin is used.'),
+  cniStatePath: path()
+    .default('/var/lib/podloom/cni')
+    .describe('Folder that remembers what CNI plugins made. It must outlive the agent.'),
   port: integer({ min: 0, max: 65_535 })
     .default('9464')
     .describe('Port for /healthz, /readyz and /metrics on the node. 0 serves none.'),

@@ -28,12 +28,14 @@ export interface NodePass {
   readonly netns: Netns;
   readonly view: NodeView;
   readonly log: Log;
+  /** Bridges that CNI plugins use. */
+  readonly kept?: ReadonlySet<string> | undefined;
   /** Where drift is only reported: how bridges were wanted when the node was last tidied. Those that are wanted otherwise since are mended. */
   readonly tidied?: Map<string, string> | undefined;
 }
 
 /** Synchronous: nothing else happens between looking and doing. Throws the first error when all that can be done is done. */
-export function tidyNode(networks: readonly PodNetwork[], { netns, view, log, tidied }: NodePass): void {
+export function tidyNode(networks: readonly PodNetwork[], { netns, view, log, kept, tidied }: NodePass): void {
   const seen = view.current();
   const names = new Set(seen.links.map((link) => link.name));
   const desired = desiredNode(networks);
@@ -41,7 +43,7 @@ export function tidyNode(networks: readonly PodNetwork[], { netns, view, log, ti
   const bridges = desired.bridges.filter(({ device }) => names.has(device));
   const wishes = new Map(desired.bridges.map((bridge) => [bridge.device, JSON.stringify(bridge)]));
   const held = new Set(wishes.keys().filter((device) => tidied?.get(device) === wishes.get(device)));
-  const steps = planNode({ ...desired, bridges, held }, seen);
+  const steps = planNode({ ...desired, bridges, held, kept }, seen);
   if (steps.length > 0) {
     const outcome = applySteps(steps, { node: netns });
     view.touchedBy(outcome.touched.get('node'));

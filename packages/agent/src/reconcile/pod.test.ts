@@ -24,6 +24,7 @@ function setUp(find: (podUid: string) => Promise<undefined>) {
     clock,
     view: { current: () => emptyNamespace, touchedBy: () => undefined },
     served: { get: () => undefined, close: () => undefined },
+    plugins: { serve: () => Promise.resolve({}), statuses: () => [] },
     guard: driftGuard('repair', clock),
     attached: (key: ObjectKey) => void attached.push(key),
     patience: patience(clock),

@@ -1,5 +1,11 @@
 /** One PodNetwork: find the pod, observe, plan, apply, report. Between observing and the last step nothing else runs. */
-import { type PodNetwork, type PodNetworkStatus, type PrimaryLinkRecord, Unavailable } from '@podloom/api';
+import {
+  type PodInterfaceStatus,
+  type PodNetwork,
+  type PodNetworkStatus,
+  type PrimaryLinkRecord,
+  Unavailable,
+} from '@podloom/api';
 import {
   type Clock,
   type EventRecorder,
@@ -27,6 +33,7 @@ import {
 } from '@podloom/network';
 import { type Outcome, applySteps } from '../apply/run.ts';
 import { describeFailure } from '../apply/step.ts';
+import type { PluginExecutor, Served } from '../cni/executor.ts';
 import type { PodFinder, PodProcess } from '../cri/finder.ts';
 import { type DriftGuard, contestedMs, driftIn } from '../drift/judge.ts';
 import type { NodeView } from '../observe/node.ts';
@@ -49,6 +56,8 @@ export interface PodDeps {
   readonly patience: Patience;
   readonly events: Pick<EventRecorder, 'warning'>;
   readonly clock: Clock;
+  /** What makes the interfaces that are not the kernel's to make. */
+  readonly plugins: PluginExecutor;
   /** What primary links had, also of PodNetworks that are gone until that is seen to. */
   readonly remembered: Map<ObjectKey, Remembered>;
   /** Who could not be served as declared. */
@@ -119,16 +128,30 @@ export function podNetworkReconciler(deps: PodDeps): Reconciler<PodNetwork> {
       pass = tryToAttach(network, process, deps, pass.isNew);
     }
     await deps.reporter.report(network, pass.status, signal);
+    // After the kernel, and after its part was reported: a plugin takes as long as it likes.
+    const plugins = await runPlugins(network, process, deps);
+    if (plugins.isChanged) {
+      pass = tryToAttach(network, deps.finder.known(podUid), deps, pass.isNew);
+      await deps.reporter.report(network, pass.status, signal);
+    }
     if (pass.error !== undefined) {
       deps.patience.failed(key, generation);
       return retry(toRetry(pass.error));
     }
     deps.patience.forget(key);
     if (pass.retryAfterMs !== undefined) return retryAfter(pass.retryAfterMs, 'A link is changed again and again');
+    if (plugins.retryAfterMs !== undefined) return retryAfter(plugins.retryAfterMs, 'A CNI plugin failed');
     if (pass.recordFirst) return retryAfter(sandboxRetryMs, 'The primary link is not recorded yet');
     const isWaiting = !process && (interfaces.length > 0 || primary !== undefined || pass.status.primary !== undefined);
     return isWaiting ? retryAfter(sandboxRetryMs, 'The pod has no sandbox yet') : done;
   };
+}
+
+/** Nothing, where the pod asks for none and has none. The host's own network is nobody's to add to. */
+function runPlugins(network: PodNetwork, process: PodProcess | undefined, deps: PodDeps): Promise<Served> {
+  const pod = process?.inode === deps.nodeInode ? undefined : process;
+  const netns = deps.served.get(keyOf(network))?.netns;
+  return deps.plugins.serve(network, pod, () => new Set(netns?.link.list().map(({ name }) => name)));
 }
 
 /**
@@ -195,6 +218,7 @@ function attach(network: PodNetwork, process: PodProcess | undefined, deps: PodD
     network,
     old,
     plan,
+    plugins: pluginStatuses(network, process, isHostNetwork, deps),
     ...problems,
     podPid: pod ? pid : old?.podPid,
     sandboxId: pod ? pod.process.sandboxId : old?.primary?.sandboxId,
@@ -216,6 +240,23 @@ function attach(network: PodNetwork, process: PodProcess | undefined, deps: PodD
     retryAfterMs: drift?.retryAfterMs ?? (heldMs || undefined),
   };
 }
+
+function pluginStatuses(
+  network: PodNetwork,
+  process: PodProcess | undefined,
+  isHostNetwork: boolean,
+  { plugins }: PodDeps,
+): PodInterfaceStatus[] {
+  if (!isHostNetwork) return plugins.statuses(network, process);
+  return plugins
+    .statuses(network, undefined)
+    .map(({ key, name }) => Object.assign({ key, name, state: 'Failed' } as const, hostNetwork));
+}
+
+const hostNetwork: Failure = {
+  reason: 'HostNetwork',
+  message: "The pod uses the node's own network; no network can be added to it",
+};
 
 /** What another sandbox's link had is not this one's to get back. Records that were written before they named the sandbox are of the one that there is. */
 const recordFor = (pod: ServedPod | undefined, record: PrimaryLinkRecord | undefined): PrimaryLinkRecord | undefined =>
@@ -276,9 +317,8 @@ function problemsOf(
   const byKey = new Map([...failed].map(([key, error]) => [key, describeFailure(error)]));
   const failures = errors.map(describeFailure);
   if (isHostNetwork) {
-    const message = "The pod uses the node's own network; no network can be added to it";
-    for (const { key } of plan.interfaces) byKey.set(key, { reason: 'HostNetwork', message });
-    if (plan.primary) failures.push({ reason: 'HostNetwork', message });
+    for (const { key } of plan.interfaces) byKey.set(key, hostNetwork);
+    if (plan.primary) failures.push(hostNetwork);
   }
   if (drift?.hold) {
     const problem = { reason: drift.reason, message: drift.message };
@@ -315,7 +355,7 @@ function toRetry(error: unknown): unknown {
 
 /** The PodNetwork is gone. Its links are the node's to tidy; the primary link gets back what it had. */
 export function releasePod(deps: PodDeps): Reconciler<ObjectName> {
-  return ({ name, namespace }, { log }) => {
+  return async ({ name, namespace }, { log }) => {
     const key = keyOf({ metadata: { name, ...(namespace === undefined ? {} : { namespace }) } });
     const pod = deps.served.get(key);
     const record = recordFor(pod, deps.remembered.get(key)?.record);
@@ -329,7 +369,11 @@ export function releasePod(deps: PodDeps): Reconciler<ObjectName> {
       if (error !== undefined) return retry(toRetry(error));
       log.info({ pod: key }, 'Restored the primary link of a Pod');
     }
+    // Before its namespace is let go of: a plugin may still find it there.
+    const plugins = await deps.plugins.release(key);
+    if (plugins.retryAfterMs !== undefined) return retryAfter(plugins.retryAfterMs, 'A CNI plugin failed');
     deps.served.close(key);
+    deps.plugins.forget(key);
     deps.reporter.forget(key);
     deps.failed.delete(key);
     deps.patience.forget(key);

@@ -21,6 +21,7 @@ it('gives the primary link back, tries again where it could not, and forgets the
     view: world.view,
     served: { get: () => ({ podUid: 'uid', process: { sandboxId: 's' }, netns: pod }), close: () => undefined },
     remembered,
+    plugins: { release: () => ({}), forget: () => undefined },
     // No finder: a pod that runs on is found at once when it is asked for again.
     reporter: { forget: (one: ObjectKey) => void gone.push(one) },
     failed: new Set(),

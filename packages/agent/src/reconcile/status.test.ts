@@ -25,6 +25,7 @@ const report = (more: Partial<StatusInput> = {}): PodNetworkStatus =>
     network,
     old: undefined,
     plan: { interfaces: [planned()], primary: undefined, recordFirst: false },
+    plugins: [],
     failed: new Map(),
     failures: [],
     podPid: 7,

@@ -13,6 +13,8 @@ export interface StatusInput {
   /** The status that was written last. */
   readonly old: PodNetworkStatus | undefined;
   readonly plan: Pick<PodPlan, 'interfaces' | 'primary' | 'recordFirst'>;
+  /** Of interfaces that CNI plugins make, as they are. */
+  readonly plugins: readonly PodInterfaceStatus[];
   /** By key; steps that were not carried out, or were taken back. */
   readonly failed: ReadonlyMap<string, Failure>;
   /** Of what belongs to no interface: removals, the primary link. */
@@ -24,11 +26,10 @@ export interface StatusInput {
 }
 
 export function statusOf(input: StatusInput): PodNetworkStatus {
-  const { network, old, plan, failed, failures, podPid, sandboxId, nowMs } = input;
+  const { network, old, plan, plugins, failed, failures, podPid, sandboxId, nowMs } = input;
   const before = new Map(old?.interfaces?.map((entry) => [entry.key, entry]));
   const [failure] = failures;
-  const interfaces = plan.interfaces
-    .map((entry) => settle(entry, failed.get(entry.key), failure))
+  const interfaces = [...plan.interfaces.map((entry) => settle(entry, failed.get(entry.key), failure)), ...plugins]
     .filter((entry) => entry !== undefined)
     .map((entry) => since(entry, before.get(entry.key), nowMs));
   const attached = interfaces.flatMap(({ state, name }) => (state === 'Attached' && name ? name : []));

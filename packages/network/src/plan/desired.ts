@@ -32,6 +32,8 @@ export interface DesiredNode {
   readonly bridges: readonly DesiredBridge[];
   /** Devices of those that are left as they are, because what others change is only to be reported. Their MTU follows their ports all the same. */
   readonly held?: ReadonlySet<string> | undefined;
+  /** Names of bridges of ours that CNI plugins put ports on: they stay while a plugin may be about to. */
+  readonly kept?: ReadonlySet<string> | undefined;
   /** Pods that have a PodNetwork on this node: their links are planPod's. */
   readonly podUids: ReadonlySet<string>;
   /** Names of the node ends of those pods' interfaces: a link of ours without alias is kept when it is one of these. */

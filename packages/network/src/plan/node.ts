@@ -73,8 +73,8 @@ function isOrphan(link: ObservedLink, { podUids, ports }: DesiredNode): boolean 
   return owner ? !podUids.has(owner.podUid) : !ports.has(link.name);
 }
 
-function isUnwantedBridge(link: ObservedLink, { bridges }: DesiredNode): boolean {
-  if (!isOurs(link) || link.kind !== 'bridge') return false;
+function isUnwantedBridge(link: ObservedLink, { bridges, kept }: DesiredNode): boolean {
+  if (!isOurs(link) || link.kind !== 'bridge' || kept?.has(link.name)) return false;
   return !bridges.some(
     ({ device, namespace, name }) =>
       device === link.name && (link.alias ?? bridgeMark(namespace, name)) === bridgeMark(namespace, name),

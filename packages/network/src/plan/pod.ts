@@ -22,19 +22,20 @@ import { linkNamed, linksOfPod } from './world.ts';
 /** What the kernel gives most links; said by us, so that a wish that is taken back ends where it began. */
 const defaultMtuBytes = 1500;
 
-export function planPod(desired: DesiredPod, observed: Observed): PodPlan {
+export function planPod(asked: DesiredPod, observed: Observed): PodPlan {
+  const desired = withoutPlugins(asked);
   const { spec, primaryRecord: record } = desired;
   const ends = keptEnds(desired, observed);
   const removed = removals(desired, observed, new Set([...ends.values()].flatMap(({ node, pod }) => [node, pod])));
-  const asked = spec.interfaces.map((wanted) => ask(wanted, desired, observed, ends.get(wanted.key)));
+  const looked = spec.interfaces.map((wanted) => ask(wanted, desired, observed, ends.get(wanted.key)));
 
   const primaryWish = { wanted: spec.primary, record, pod: observed.pod };
   const primaries = primaryShares(primaryWish);
-  const shares = [...asked.map(({ share }) => share), ...primaries];
+  const shares = [...looked.map(({ share }) => share), ...primaries];
   const leaving = shares.map((share) => leavingOf(share, observed));
   const left = withoutLeaving(without(observed, removed), leaving);
   const primary = planPrimary({ ...primaryWish, left: left.pod });
-  const planned = asked.map((one) => planInterface(one, observed, left, leaving));
+  const planned = looked.map((one) => planInterface(one, observed, left, leaving));
 
   const bridges = new Map(
     planned.flatMap(({ bridge, facts }) => (bridge && facts?.bridgeDevice ? [[bridge.device, bridge] as const] : [])),
@@ -61,6 +62,12 @@ export function planPod(desired: DesiredPod, observed: Observed): PodPlan {
     lookAgain: steps.length > 0 && (isPrimaryWaiting || planned.some(isWaiting)),
   };
 }
+
+/** What a CNI plugin makes is no step of the kernel's. */
+const withoutPlugins = (desired: DesiredPod): DesiredPod => ({
+  ...desired,
+  spec: { ...desired.spec, interfaces: desired.spec.interfaces.filter(({ cni }) => cni === undefined) },
+});
 
 /** Links that are there and can be mended, by key. A working link stays even where its new wish cannot be met: nothing is half done. */
 function keptEnds({ spec, names }: DesiredPod, observed: Observed): Map<string, Ends> {
