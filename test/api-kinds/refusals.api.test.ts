@@ -374,7 +374,12 @@ const otherKinds: readonly Case[] = [
     'spec',
     'exactly one of namePrefix and name',
   ],
-  ['a grant of nothing', networkGrant({}), 'spec', 'at least one of devices, vlanIds, cidrs and primarySysctls'],
+  [
+    'a grant of nothing',
+    networkGrant({}),
+    'spec',
+    'at least one of devices, vlanIds, cidrs, primarySysctls, cniPlugins and sharedNetworks',
+  ],
   [
     'a grant of a setting of the node',
     networkGrant({ primarySysctls: ['net.ipv4.ip_forward'] }),

@@ -1,4 +1,5 @@
 /** The door of the package. It runs in the browser: no Node built-ins behind it. */
+export { linkNamesOf } from './cni/names.ts';
 export { withAddresses } from './compose/composed.ts';
 export { declaredNetworks } from './compose/declared.ts';
 export { type BridgeNaming, bridgeDevices, bridgeNamings, namingKey, uniqueNamings } from './compose/devices.ts';
@@ -44,6 +45,7 @@ export { linkNamed } from './plan/world.ts';
 export { configLine, primaryLine } from './report/line.ts';
 export { refOf } from './source/attachment.ts';
 export { sourceOfKey } from './source/key.ts';
+export { isByPlugin } from './source/selection.ts';
 export {
   annotationsRead,
   bridgesNamed,

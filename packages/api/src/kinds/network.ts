@@ -26,7 +26,7 @@ const spec = ruled(
 
 const status = z
   .object({ observedGeneration: observedGeneration.optional(), conditions: conditions.optional() })
-  .describe('What was found. Not written yet.');
+  .describe('What was found.');
 
 export const networkKind = defineKind({
   group: 'kaloom.com',

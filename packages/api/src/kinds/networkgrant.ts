@@ -64,12 +64,40 @@ const spec = ruled(
         'Settings that a PrimaryNetwork may have beyond those that everybody may. Some let a pod answer and forward for its neighbours (proxy_arp, proxy_ndp, forwarding), others bring it addresses and routes that the cluster does not know of (accept_ra, autoconf).',
       )
       .optional(),
+    cniPlugins: z
+      .array(
+        z
+          .string()
+          .min(1)
+          .max(63)
+          .regex(/^[A-Za-z0-9][-A-Za-z0-9._]*$/)
+          .describe('Type of a plugin.'),
+      )
+      .min(1)
+      .max(64)
+      .describe(
+        'CNI plugins that Networks and NetworkAttachmentDefinitions may name, with whatever is written for them, address plugins included. Everybody may have a plain bridge with host-local or static addresses.',
+      )
+      .optional(),
+    sharedNetworks: z
+      .array(
+        z
+          .object({
+            namespace: objectName('Namespace of the network.'),
+            name: objectName('Name of the Network or NetworkAttachmentDefinition.'),
+          })
+          .describe('One network.'),
+      )
+      .min(1)
+      .max(128)
+      .describe('Networks of other namespaces that pods may name.')
+      .optional(),
   }),
   {
-    cel: 'has(self.devices) || has(self.vlanIds) || has(self.cidrs) || has(self.primarySysctls)',
-    holds: ({ devices, vlanIds, cidrs, primarySysctls }) =>
-      [devices, vlanIds, cidrs, primarySysctls].some((list) => list !== undefined),
-    message: 'at least one of devices, vlanIds, cidrs and primarySysctls must be set',
+    cel: 'has(self.devices) || has(self.vlanIds) || has(self.cidrs) || has(self.primarySysctls) || has(self.cniPlugins) || has(self.sharedNetworks)',
+    holds: ({ devices, vlanIds, cidrs, primarySysctls, cniPlugins, sharedNetworks }) =>
+      [devices, vlanIds, cidrs, primarySysctls, cniPlugins, sharedNetworks].some((list) => list !== undefined),
+    message: 'at least one of devices, vlanIds, cidrs, primarySysctls, cniPlugins and sharedNetworks must be set',
     reason: 'FieldValueRequired',
   },
 ).describe('What is granted, and to whom.');
@@ -86,7 +114,7 @@ export const networkGrantKind = defineKind({
   singular: 'networkgrant',
   scope: 'Cluster',
   description:
-    'Lets namespaces use devices of the nodes, public addresses as gateways, and more settings of the primary link; VLAN ids are not offered yet. Without a grant a namespace can use only bridges of its own. For administrators.',
+    'Lets namespaces use devices of the nodes, public addresses as gateways, more settings of the primary link, CNI plugins, and networks of other namespaces; VLAN ids are not offered yet. Without a grant a namespace can use only bridges of its own. For administrators.',
   spec,
   status,
   specRequired: true,
@@ -96,6 +124,7 @@ export const networkGrantKind = defineKind({
     { name: 'VLANs', type: 'string', jsonPath: '.spec.vlanIds', description: 'VLAN ids granted' },
     { name: 'CIDRs', type: 'string', jsonPath: '.spec.cidrs', description: 'Ranges granted' },
     { name: 'Sysctls', type: 'string', jsonPath: '.spec.primarySysctls', description: 'Settings granted' },
+    { name: 'Plugins', type: 'string', jsonPath: '.spec.cniPlugins', description: 'CNI plugins granted' },
     ageColumn,
   ],
 });

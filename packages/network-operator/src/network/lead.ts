@@ -12,6 +12,7 @@ import {
   type Outcome,
   type Pod,
   controller,
+  keyOf,
   knocks,
   pods,
   telling,
@@ -25,6 +26,7 @@ import { type Fresh, fresh } from './fresh.ts';
 import { sourceHolds } from './holds.ts';
 import { progress, tellNews } from './news.ts';
 import { reconcileGonePod, reconcilePod } from './pod.ts';
+import { pluginNews, tellPluginNews } from './plugin-news.ts';
 import { startPoolCare } from './pools.ts';
 import { type Reports, sourceReports } from './reports.ts';
 import { type Told, reconcileSource } from './source.ts';
@@ -89,6 +91,12 @@ function assemble(
   const claims = claimsOf(caches.podNetworks, podNetworks);
   const addresses = owned.adopt(allocator({ client, pools: caches.pools, claims, clock, log, signal, lost }), (one) =>
     one.end(),
+  );
+  owned.defer(
+    caches.podNetworks.subscribe(({ old, now }) => {
+      const pod = caches.pods.getByKey(keyOf((now ?? old)!));
+      if (pod && pod.metadata.uid === (now ?? old)?.spec.podUid) tellPluginNews(pod, pluginNews(old, now), events);
+    }),
   );
   const told: Told = new Map();
   const report = (key: SourceKey): Promise<Outcome> => reconcileSource(key, context, told, signal);

@@ -43,7 +43,7 @@ export async function reconcilePod(pod: Pod, context: NetworkContext, { signal }
 
   const network = isForeign || isUnanswered ? undefined : found;
   if (isServed(pod, network) && (network || node)) {
-    const composed = hasNoAgent(node) ? nothing : forPod(pod, network, context.view.compose(pod));
+    const composed = hasNoAgent(node) ? nothing : forPod(pod, network, context.view.compose(pod, network));
     const seen = new Map(context.view.choosing(pod).map((one) => [keyOfSource(one), editionOf(one)]));
     return await serve({ pod, network, seen, composed, nodeIsThere: node !== undefined, context, signal });
   }

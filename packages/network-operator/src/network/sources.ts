@@ -2,11 +2,12 @@
  * Names of the objects that people write, as the operator keeps them in maps and queues, and a pod as sources see it. Which kinds there are, and what
  * is special to each, is in the registry of `network`.
  */
-import type { KubeObject } from '@podloom/api';
+import type { KubeObject, PodNetwork } from '@podloom/api';
 import type { Pod } from '@podloom/kube';
-import { type ObjectRef, type PodIdentity, type SourceObject, namedBy } from '@podloom/network';
+import { type ObjectRef, type PodIdentity, type SourceObject, linkNamesOf, namedBy } from '@podloom/network';
 
-export const identityOf = ({ metadata, spec }: Pod): PodIdentity => ({
+/** With the PodNetwork of the pod, what its interfaces are called stays. */
+export const identityOf = ({ metadata, spec }: Pod, network?: PodNetwork): PodIdentity => ({
   namespace: metadata.namespace ?? '',
   name: metadata.name ?? '',
   uid: metadata.uid ?? '',
@@ -14,6 +15,7 @@ export const identityOf = ({ metadata, spec }: Pod): PodIdentity => ({
   labels: metadata.labels ?? {},
   annotations: metadata.annotations,
   hostNetwork: spec?.hostNetwork,
+  ...(network && network.spec.podUid === metadata.uid && { linkNames: linkNamesOf(network.spec) }),
 });
 
 /** The objects that a pod names by its labels and annotations. Other kinds find their pods by selectors. */

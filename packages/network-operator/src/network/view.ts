@@ -3,7 +3,7 @@
  * have. Reads only; what takes long to work out is kept until something that it was made of changes.
  */
 import type { PodNetwork } from '@podloom/api';
-import { type Cache, type Change, type Pod, isSameJson, objectKey } from '@podloom/kube';
+import { type Cache, type Change, type Pod, isSameJson, keyOf, objectKey } from '@podloom/kube';
 import {
   type BridgeNaming,
   type ComposedPod,
@@ -39,7 +39,8 @@ export interface View {
   sourcesIn(namespace: string): SourceObject[];
   /** What the objects of the namespace come to, as far as it is the same for all pods. */
   settledIn(namespace: string): Settled;
-  compose(pod: Pod): PodComposition;
+  /** `network` is what the pod has: left out, as far as the cache has heard of it. */
+  compose(pod: Pod, network?: PodNetwork): PodComposition;
   /** Everything that asks for something in this pod, whether it gets it or not. */
   choosing(pod: Pod): SourceObject[];
   /** The pods that the object asks for something in. */
@@ -187,9 +188,9 @@ export function view(
     return [...sourcesIn(namespace).filter(choiceOf(identity)), ...elsewhere.flatMap((ref) => find(ref) ?? [])];
   }
 
-  function compose(pod: Pod): PodComposition {
+  function compose(pod: Pod, network = caches.podNetworks.getByKey(keyOf(pod))): PodComposition {
     const { namespace = '' } = pod.metadata;
-    const composed = composePod(identityOf(pod), settledIn(namespace), { devices: currentDevices(), find });
+    const composed = composePod(identityOf(pod, network), settledIn(namespace), { devices: currentDevices(), find });
     const links = composed.interfaces.map((one) => one.interface);
     const bridges = new Map(links.flatMap(({ bridge }) => (bridge ? [[bridge.name, bridge.device]] : [])));
     for (const [bridge, device] of bridges) given.set(namingKey(namespace, bridge), device);

@@ -3,6 +3,7 @@
  * both have goes to the older, and the younger is told whose it is.
  */
 import { cidrContains, formatIp, parseIp, podNetworkRoom } from '@podloom/api';
+import { renderCni } from '../cni/render.ts';
 import { refOf } from '../source/attachment.ts';
 import { choiceOf, namedBy, sourceTypeOf, sourceTypes } from '../source/registry.ts';
 import type {
@@ -53,7 +54,7 @@ export function composePod(pod: PodIdentity, settled: Settled, options: ComposeO
     else accepted.push(request);
   }
   const primary = mergePrimaries(accepted.filter(isPrimary));
-  const links = accepted.filter(isLink);
+  const links = accepted.filter(isLink).toSorted((a, b) => (a.order ?? -1) - (b.order ?? -1));
   return {
     interfaces: links.map((link) => composeInterface(link, settled, options.devices ?? new Map())),
     ...(primary === undefined ? {} : { primary }),
@@ -170,11 +171,12 @@ export const networkOf = ({
 
 function composeInterface(
   request: LinkRequest,
-  { bridges, namespace }: Settled,
+  { bridges, namespace, limits }: Settled,
   devices: ReadonlyMap<string, string>,
 ): ComposedInterface {
   const bridge = request.bridge === undefined ? undefined : bridges.get(request.bridge);
   const { key, name, namePrefix, link, mtuBytes, macAddress, alias, routes, source } = request;
+  const rendered = request.cni && renderCni(request.cni, limits.grants);
   return {
     interface: {
       key,
@@ -182,6 +184,7 @@ function composeInterface(
       ...(namePrefix === undefined ? {} : { namePrefix }),
       source: source.ref,
       link,
+      ...(rendered && 'cni' in rendered ? { cni: rendered.cni } : {}),
       ...(request.bridge !== undefined && bridge
         ? {
             bridge: {

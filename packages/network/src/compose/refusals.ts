@@ -12,12 +12,13 @@ import {
   parseCidr,
   sysctlsToGrant,
 } from '@podloom/api';
+import { type CniRefusal, renderCni } from '../cni/render.ts';
 import { selects } from '../source/selects.ts';
 import type { LinkRequest, PrimaryRequest, Problem, RangeRequest } from '../source/source.ts';
 import { gatewaysOf } from './bridges.ts';
 
 export interface Refusal extends Problem {
-  readonly reason: 'NotGranted' | 'RangeReserved';
+  readonly reason: 'NotGranted' | 'RangeReserved' | CniRefusal['reason'];
 }
 
 /** A Node, as far as it matters here. */
@@ -81,7 +82,11 @@ export function rangeRefusal(request: RangeRequest, { reserved, grants }: Limits
 }
 
 /** Why the link cannot be, whatever its bridge is like. */
-export function linkRefusal({ source, link: { parent } }: LinkRequest, { grants }: Limits): Refusal | undefined {
+export function linkRefusal({ source, link: { parent }, cni }: LinkRequest, { grants }: Limits): Refusal | undefined {
+  if (cni) {
+    const rendered = renderCni(cni, grants);
+    return 'cni' in rendered ? undefined : { ref: source.ref, ...rendered };
+  }
   if (typeof parent !== 'string' || !grants || grants.some(({ spec }) => spec.devices?.includes(parent)))
     return undefined;
   const message = `Device ${parent} of the nodes needs a NetworkGrant for this namespace; ask an administrator`;

@@ -3,6 +3,7 @@
  * agents last reported. Nothing is changed, and no address is taken.
  */
 import type { IPPool, PodNetwork, PodNetworkSpec, PrimaryLinkState } from '@podloom/api';
+import { linkNamesOf } from '../cni/names.ts';
 import {
   type AddressRequest,
   type ComposeConflict,
@@ -110,7 +111,8 @@ function previewPod(
   readonly pools: readonly IPPool[];
   readonly after: ObservedNamespace;
 } {
-  const composed = composePod(pod, settled, { devices });
+  const named = current ? { ...pod, linkNames: linkNamesOf(current.spec) } : pod;
+  const composed = composePod(named, settled, { devices });
   const problems = composed.problems.map(({ ref, message }) => `${ref.kind} ${ref.name}: ${message}`);
   let left = pools;
   const interfaces = composed.interfaces.flatMap((one) => {

@@ -5,6 +5,8 @@
 import { InvalidInput } from '@podloom/api';
 import { additionalNetworkSource } from './additionalnetwork.ts';
 import { bridgeSource } from './bridge.ts';
+import { networkSource } from './network.ts';
+import { networkAttachmentDefinitionSource } from './networkattachmentdefinition.ts';
 import { podConfigSource } from './podconfig.ts';
 import { podNetworkConfigSource } from './podnetworkconfig.ts';
 import { primaryNetworkSource } from './primarynetwork.ts';
@@ -16,6 +18,8 @@ export const sourceTypes: readonly SourceType[] = [
   bridgeSource,
   primaryNetworkSource,
   additionalNetworkSource,
+  networkSource,
+  networkAttachmentDefinitionSource,
 ];
 
 export const sourceTypeOf = (kind: string, types = sourceTypes): SourceType | undefined =>

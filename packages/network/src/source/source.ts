@@ -3,6 +3,7 @@
  * what they ask for, in the words below; `registry.ts` lists them. All of it is pure: the operator reads the objects and writes their status.
  */
 import type { AdditionalNetwork, Condition, Kind, KubeObject, Link, PodNetworkSpec, Resource } from '@podloom/api';
+import type { CniWish } from '../cni/render.ts';
 
 export interface PodIdentity {
   readonly namespace: string;
@@ -14,6 +15,8 @@ export interface PodIdentity {
   readonly annotations?: Readonly<Record<string, string>> | undefined;
   /** Such a pod has no network of its own, and gets none. */
   readonly hostNetwork?: boolean | undefined;
+  /** What the interfaces that it has are called, by key. Who names one for the first time may have to look; afterwards it stays. */
+  readonly linkNames?: ReadonlyMap<string, string> | undefined;
 }
 
 export interface ObjectRef {
@@ -46,6 +49,10 @@ export interface LinkRequest extends RangeRequest {
   readonly name?: string | undefined;
   readonly namePrefix?: string | undefined;
   readonly link: Link;
+  /** A CNI plugin makes it. Such a link is on no bridge of ours. */
+  readonly cni?: CniWish | undefined;
+  /** Where it stands among those of its pod that are made one after the other. */
+  readonly order?: number | undefined;
   readonly bridge?: string | undefined;
   readonly mtuBytes?: number | undefined;
   readonly macAddress?: string | undefined;
