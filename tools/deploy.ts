@@ -212,7 +212,7 @@ the release "uninstalling". What can be done next:
                    install again, then uninstall`;
 
 /** One that is there already is somebody's, and stays as it is. */
-async function ensureNamespace(kubectl: Tool): Promise<void> {
+export async function ensureNamespace(kubectl: Tool): Promise<void> {
   const found = await kubectl('get', 'namespace', chartNamespace, '--ignore-not-found', '--output=name');
   if (found.trim() === '') await kubectl('create', '--filename', join(root, 'deploy/namespace.yaml'));
 }

@@ -4,10 +4,11 @@
  */
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { clusterLoad } from '@podloom/local';
+import { type ClusterStatus, clusterLoad } from '@podloom/local';
 import { buildInstanceImage } from '../deploy/image/ssh-instance.ts';
-import { archive, chartNamespace, installOnPrivate } from './deploy.ts';
-import { applyClass, ensurePod, pod, showPeople, space, students, workspace } from './labs/class.ts';
+import { archive, chartNamespace, ensureNamespace, installOnPrivate } from './deploy.ts';
+import { applyClass, ensurePod, pod, showPeople, space, students, teacher, workspace } from './labs/class.ts';
+import { applySecret, keycloakValues, type Login, logIn } from './labs/login.ts';
 import { ensureKey, inLab, refused, type Way, writeConfig } from './labs/ssh.ts';
 import { buildImages, type Narrator, narrate, root, type Scene, seconds } from './narrated.ts';
 
@@ -23,8 +24,10 @@ async function labs({ step, end, startCluster }: Narrator): Promise<void> {
   const folder = join(cluster.dir, 'labs');
   step('Making the images');
   await buildImages();
+  await ensureNamespace(kubectl);
+  await applySecret(kubectl, cluster, folder);
   const { out: instanceImage } = await buildInstanceImage(join(root, 'dist/ssh-instance-image.tar'));
-  await installOnPrivate(cluster, step, { set: values(archive('tools-image.tar').name) });
+  await installOnPrivate(cluster, step, { set: values(cluster, archive('tools-image.tar').name) });
   await clusterLoad({ name: cluster.name, archive: instanceImage });
   step('Applying examples/labs/class and waiting until everybody has a namespace');
   await applyClass(kubectl, folder);
@@ -33,18 +36,21 @@ async function labs({ step, end, startCluster }: Narrator): Promise<void> {
   const way = { folder, target, ...(await bastionOf(scene)) };
   step('Going through the SSH bastion');
   const visit = await visits(way);
+  step('Logging in at Keycloak');
+  const logins = await logIns({ kubectl, cluster, folder });
   end();
 
   console.log(await kubectl('get', 'workspace', workspace, '--output=wide'));
   console.log(await showPeople(kubectl));
-  for (const line of visit.lines) console.log(line);
+  for (const line of [...visit.lines, '', ...logins]) console.log(line);
   console.log(`\n${await partsOf(scene)}`);
   console.log(`All of it after ${seconds(performance.now() - startedAt)}.`);
-  console.log(whatNext(scene, visit.config));
+  console.log(whatNext(scene, folder, visit.config));
 }
 
 /** What a private cluster needs for labs, beside what its administrator chose. */
-function values(toolsImage: string): Record<string, unknown> {
+function values(cluster: ClusterStatus, toolsImage: string): Record<string, unknown> {
+  const keycloak = keycloakValues(cluster);
   return {
     'labs.tenants.enabled': true,
     // The default cannot be pulled by nodes that have no way out.
@@ -53,7 +59,8 @@ function values(toolsImage: string): Record<string, unknown> {
     'labs.bastion.enabled': true,
     'labs.bastion.service.type': 'NodePort',
     'labs.tracker.enabled': true,
-    'labs.operator.flags': { 'mydrive-pvcs-storage-class-name': 'podloom-shared' },
+    'labs.operator.flags': { 'mydrive-pvcs-storage-class-name': 'podloom-shared', ...keycloak.flags },
+    ...keycloak.set,
   };
 }
 
@@ -85,6 +92,17 @@ async function visits(way: Way): Promise<{ config: string; lines: readonly strin
   };
 }
 
+/** Each with a password of their own, and with the groups that the operator gave them. */
+async function logIns(login: Login): Promise<readonly string[]> {
+  const lines = [`Login by password at Keycloak, and who that is for Kubernetes`];
+  const roles = [[teacher, 'manager'], ...students.map((student) => [student, 'user'])] as const;
+  for (const [person = '', role = ''] of roles) {
+    const groups = await logIn(login, person, `workspace-${workspace}:${role}`);
+    lines.push(`  ${person}: ${groups.join(', ')}`);
+  }
+  return lines;
+}
+
 async function partsOf({ cluster }: Scene): Promise<string> {
   const fact: Record<string, string> = { storage: 'storageClass', identity: 'issuer', registry: 'address' };
   return cluster.parts
@@ -92,7 +110,7 @@ async function partsOf({ cluster }: Scene): Promise<string> {
     .join('\n');
 }
 
-function whatNext({ shell, down }: Scene, config: string): string {
+function whatNext({ shell, down }: Scene, folder: string, config: string): string {
   return `
 To go on:
 
@@ -101,6 +119,7 @@ To go on:
   kubectl describe tenant ${first}       # what is missing, and why
   kubectl describe resourcequota,networkpolicy -n ${space}   # what a student may use, and who may reach it
   ssh -F ${config} lab   # as ${first}, through the bastion into pod ${pod}
+  kubectl --kubeconfig ${join(folder, `${first}.kubeconfig`)} auth can-i --list -n ${space}   # as ${first}, until the token ends; the password is beside it
   kubectl delete tenant ${first}         # and all of the student is gone but the drive; ${down} removes the cluster
 
 The private cluster enforces no NetworkPolicies: they are there, as on any cluster, and keep nobody out here. Sizes of volumes are not enforced either.

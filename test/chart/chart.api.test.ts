@@ -264,6 +264,23 @@ describe('the kinds', () => {
   });
 });
 
+describe("the operator's secret at Keycloak", () => {
+  it('comes from a Secret, and is in no value and no argument', async () => {
+    const keycloak = 'labs.tenants.keycloak';
+    const sets = ['labs.tenants.enabled=true', `${keycloak}.secretName=mine`, `${keycloak}.ownAuthority=true`];
+    const { stdout } = await template('--show-only=templates/labs/operator.yaml', ...sets.map((set) => `--set=${set}`));
+    expect(stdout).toMatch(
+      /name: KEYCLOAK_CLIENT_SECRET\s+valueFrom:\s+secretKeyRef:\s+key: client-secret\s+name: mine/,
+    );
+    expect(stdout).toMatch(/name: KEYCLOAK_CA_FILE\s+value: \/etc\/keycloak\/ca.crt/);
+    expect(stdout).toMatch(/mountPath: \/etc\/keycloak, readOnly: true/);
+    // The way out leads there and to the API server.
+    expect(stdout).toContain('{ protocol: TCP, port: 8443 }');
+    const without = await template('--show-only=templates/labs/operator.yaml', '--set=labs.tenants.enabled=true');
+    expect(without.stdout).not.toMatch(/KEYCLOAK|8443|volumes:/);
+  });
+});
+
 describe('the withdrawal', () => {
   it('runs before anything is deleted, or not at all', async () => {
     const hooks = await installed.helm(['get', 'hooks', 'podloom', '-n', namespace]);

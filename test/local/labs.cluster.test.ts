@@ -48,6 +48,9 @@ function expectClass(stdout: string): void {
   expect(stdout).toMatch(/^ {2}student-a: in tenant-student-a\/try-ssh, as user 1010$/m);
   expect(stdout).toMatch(/^ {2}student-b: Permission denied/m);
   expect(stdout).toMatch(/^ {2}somebody else: Permission denied \(publickey\)\.$/m);
+  expect(stdout).toMatch(/^ {2}teacher: kubernetes:workspace-chemistry:manager$/m);
+  for (const student of ['student-a', 'student-b'])
+    expect(stdout).toMatch(new RegExp(`^ {2}${student}: kubernetes:workspace-chemistry:user$`, 'm'));
   for (const part of ['storage', 'identity', 'registry']) expect(stdout).toMatch(new RegExp(`^${part} +ready `, 'm'));
   expect(stdout).toContain('enforces no NetworkPolicies');
 }
@@ -71,12 +74,13 @@ describe('make labs', () => {
   });
 
   it('tells commands that do what it says of them', async () => {
-    const [shell = '', look = '', why = '', quota = '', ssh = '', remove = ''] = commands();
+    const [shell = '', look = '', why = '', quota = '', ssh = '', own = '', remove = ''] = commands();
     expect(shell).toContain(`KUBECONFIG=/var/lib/podloom/${name}/`);
     expect((await inShell(shell, look)).stdout).toMatch(/tenant\S*\/student-a /);
     expect((await inShell(shell, why)).stdout).toContain('Personal Namespace');
     expect((await inShell(shell, quota)).stdout).toMatch(/crownlabs-resource-quota[\s\S]*NetworkPolicy|PodSelector/);
     expect(await inShell(`${ssh} hostname`)).toMatchObject({ code: 0, stdout: 'try-ssh\n' });
+    expect((await inShell(shell, own)).stdout).toMatch(/instances\.crownlabs\.polito\.it .*create/);
     expect(await inShell(shell, remove)).toMatchObject({ code: 0 });
     const { stdout: left } = await inShell(shell, 'kubectl get namespaces --output=name');
     expect(left).toContain('tenant-student-b');

@@ -27,6 +27,7 @@ export async function applyClass(kubectl: Tool, folder: string): Promise<void> {
   }
   const people = [teacher, ...students].map((name) => `tenant/${name}`);
   await kubectl('wait', `workspace/${workspace}`, ...people, '--for=condition=Ready', '--timeout=300s');
+  await kubectl('wait', ...people, '--for=condition=Identity', '--timeout=300s');
 }
 
 /** A pod with sshd that has the key of its student. Returns its address. */

@@ -55,7 +55,7 @@ spec:
 {{- end }}
 {{- end }}
 
-{{/* What every operator has: replicas of which one leads, by a Lease of its name. Beside the above: args, env as a list of name and value, and where they are needed volumes (name, path, source) and ports of others that it asks. */}}
+{{/* What every operator has: replicas of which one leads, by a Lease of its name. Beside the above: args, env as a list of name and value, and where they are needed volumes (name, path, source) and ports of others that it asks; secretEnv is environment from Secrets, as Kubernetes has it. */}}
 {{- define "podloom.operator" -}}
 {{- $root := .root -}}
 {{- $selector := dict "app.kubernetes.io/name" "podloom" "app.kubernetes.io/component" .name -}}
@@ -99,6 +99,9 @@ spec:
             {{- range .env }}
             - name: {{ .name }}
               value: {{ .value | quote }}
+            {{- end }}
+            {{- with .secretEnv }}
+            {{- toYaml . | nindent 12 }}
             {{- end }}
             - name: PODLOOM_PORT
               value: {{ .values.port | quote }}
