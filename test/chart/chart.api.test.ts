@@ -258,7 +258,9 @@ describe('the kinds', () => {
   });
 
   it.each(['tenants', 'instances', 'bastion', 'imageList'])('of labs come with labs.%s alone', async (part) => {
-    const { stdout } = await template('--set', 'network.enabled=false', '--set', `labs.${part}.enabled=true`);
+    // The only part that does not work without being told something: which registries.
+    const needs = part === 'imageList' ? ['--set', 'labs.imageList.registriesSecret=registries'] : [];
+    const { stdout } = await template('--set', 'network.enabled=false', '--set', `labs.${part}.enabled=true`, ...needs);
     const found = [...stdout.matchAll(/kind: CustomResourceDefinition\nmetadata:\n {2}name: (\S+)/g)];
     expect(found.map(([, name = '']) => name).toSorted()).toEqual(namesOf(labsKinds));
   });
