@@ -46,6 +46,7 @@ describe('the values', () => {
     ['image.tag=1.0@sha256:12', /tag/],
     ['withdraw.timeout=soon', /timeout/],
     ['networkOperator.port=70000', /port/],
+    ['labs.tenants.keycloak.secretName=Not/one', /secretName/],
   ])('refuse %s and name the field', async (set, field) => {
     const { code, stderr } = await template('--set', set);
     expect(code).not.toBe(0);
@@ -61,6 +62,18 @@ describe('the values', () => {
     for (const { line, before, after } of sections) {
       expect(`${before}\n${line}\n${after}`).toMatch(/^\s*#/m);
     }
+  });
+
+  it('give the operator of the labs its secrets at Keycloak by the environment, and events an address', async () => {
+    const set = 'labs.tenants.enabled=true,labs.tenants.keycloak.secretName=kc';
+    const only = ['--show-only', 'templates/labs/operator.yaml'];
+    const { stdout } = await template('--set', `${set},labs.tenants.keycloak.webhook.enabled=true`, ...only);
+    expect(/args: .*/.exec(stdout)?.[0]).not.toMatch(/secret/);
+    for (const key of ['client-secret', 'webhook-secret']) expect(stdout).toContain(`key: ${key}`);
+    expect(stdout).toContain('name: podloom-tenant-webhook');
+    expect(stdout).toContain('- { name: webhook, containerPort: 8082 }');
+    expect(stdout).toContain('- { protocol: TCP, port: webhook }');
+    expect((await template('--set', set, ...only)).stdout).not.toContain('webhook');
   });
 
   it('mount one runtime where one is named', async () => {

@@ -55,7 +55,7 @@ spec:
 {{- end }}
 {{- end }}
 
-{{/* What every operator has: replicas of which one leads, by a Lease of its name. Beside the above: args, env as a list of name and value, and where they are needed volumes (name, path, source) and ports of others that it asks; secretEnv is environment from Secrets, as Kubernetes has it. */}}
+{{/* What every operator has: replicas of which one leads, by a Lease of its name. Beside the above: args, env as a list of name and value, and where they are needed volumes (name, path, source) and ports of others that it asks; serves (name, port) is its own ports beside that for figures; secretEnv is environment from Secrets, as Kubernetes has it. */}}
 {{- define "podloom.operator" -}}
 {{- $root := .root -}}
 {{- $selector := dict "app.kubernetes.io/name" "podloom" "app.kubernetes.io/component" .name -}}
@@ -107,6 +107,9 @@ spec:
               value: {{ .values.port | quote }}
           ports:
             - { name: metrics, containerPort: {{ .values.port }} }
+            {{- range .serves }}
+            - { name: {{ .name }}, containerPort: {{ .port }} }
+            {{- end }}
           livenessProbe:
             httpGet: { path: /healthz, port: metrics }
             periodSeconds: 20
@@ -195,6 +198,9 @@ spec:
   ingress:
     - ports:
         - { protocol: TCP, port: metrics }
+        {{- range .serves }}
+        - { protocol: TCP, port: {{ .name }} }
+        {{- end }}
   egress:
     - ports:
         {{- range concat $root.Values.networkPolicy.apiServerPorts (.ports | default list) | uniq }}
