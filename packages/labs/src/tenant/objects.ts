@@ -101,7 +101,11 @@ function sandboxObjects(tenant: string, common: Labels, { sandboxClusterRole }: 
     defaultRequest: { cpu: '10m', memory: '50M' },
   };
   return [
-    object('v1', 'Namespace', { name: namespace, labels: marks }),
+    // Whoever makes pods there is no administrator: without this level a pod could be privileged, and its owner would own the node.
+    object('v1', 'Namespace', {
+      name: namespace,
+      labels: { ...marks, 'pod-security.kubernetes.io/enforce': 'baseline' },
+    }),
     object('v1', 'ResourceQuota', within('sandbox-resource-quota'), { spec: { hard } }),
     object('v1', 'LimitRange', within('sandbox-limit-range'), { spec: { limits: [limit] } }),
     roleBinding(within('sandbox-editor'), sandboxClusterRole, user(tenant)),

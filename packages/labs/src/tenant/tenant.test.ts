@@ -136,17 +136,23 @@ describe('the quota', () => {
 
 describe('the objects of a Tenant', () => {
   const options = { targetLabels: { selector: 'local' }, namespaceLabels: {}, sandboxClusterRole: 'crownlabs-sandbox' };
-  const named = (one: Tenant, hasNamespace: boolean, ...all: Workspace[]) => {
+  const objects = (one: Tenant, hasNamespace: boolean, ...all: Workspace[]) => {
     const { counted } = enrolmentsOf(one, find(...all));
     const plan = { quota: tenantQuota(one, counted, noCaps), counted, hasNamespace };
-    return tenantObjects(one, plan, options).map(
-      ({ kind, metadata }) => `${kind} ${metadata.namespace ?? '-'} ${metadata.name}`,
-    );
+    return tenantObjects(one, plan, options);
   };
+  const named = (...args: Parameters<typeof objects>) =>
+    objects(...args).map(({ kind, metadata }) => `${kind} ${metadata.namespace ?? '-'} ${metadata.name}`);
   const account = [
     'ClusterRole - crownlabs-manage-tenant-john-doe',
     'ClusterRoleBinding - crownlabs-manage-tenant-john-doe',
   ];
+
+  it('let nobody make a privileged pod in a sandbox', () => {
+    const john = tenant({ createSandbox: true });
+    const space = objects(john, true).find(({ metadata }) => metadata.name === 'sandbox-john-doe');
+    expect(space?.metadata.labels).toMatchObject({ 'pod-security.kubernetes.io/enforce': 'baseline' });
+  });
 
   it('are the account, the namespace with quota, rights and policies, and the sandbox', () => {
     const john = tenant({
