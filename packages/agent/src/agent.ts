@@ -78,10 +78,11 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     signal,
     clock,
   });
-  const doors = knocks(podNetworkKind.resource);
   const finder = podFinder(cri);
   const view = nodeView(node);
   const plugins = executorIn(node, view, settings, { clock, log });
+  // Also pods that went while no agent ran: what plugins made for them is released like that of any other.
+  const doors = knocks(podNetworkKind.resource, () => plugins.pods());
   const failed = new Set<ObjectKey>();
   const measure = agentMetrics(metrics, cache, clock);
   const events = startEvents({
@@ -186,11 +187,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     };
     const following = followRuntime({ cri, finder, changed, log, clock, signal });
     cache.waitForSync().then(
-      () => {
-        // Pods that went while no agent ran: what plugins made for them is released in the same way.
-        for (const key of plugins.pods()) if (!cache.get(key)) lookAt(key);
-        return drift.tidy();
-      },
+      () => drift.tidy(),
       () => undefined,
     );
     await serving.run(signal);

@@ -9,9 +9,15 @@ export interface Knocks {
   knock(key: ObjectKey): void;
 }
 
-export function knocks(resource: Resource): Knocks {
+/** `first`: objects that are looked at when the controller begins, also those that are not there any more. */
+export function knocks(resource: Resource, first: () => Iterable<ObjectKey> = () => []): Knocks {
   const listeners = new Set<(change: Change<KubeObject>) => void>();
   const { group, version, kind } = resource;
+  function changeOf(key: ObjectKey): Change<KubeObject> {
+    const { name, namespace } = parseObjectKey(key);
+    const apiVersion = group === '' ? version : `${group}/${version}`;
+    return { key, old: undefined, now: { apiVersion, kind, metadata: { name, namespace } } };
+  }
   return {
     source: {
       resource,
@@ -24,15 +30,13 @@ export function knocks(resource: Resource): Knocks {
       waitForSync: () => Promise.resolve(),
       subscribe(listener) {
         listeners.add(listener);
+        for (const key of first()) listener(changeOf(key));
         return () => listeners.delete(listener);
       },
       ended: Promise.resolve(),
     },
     knock(key) {
-      const { name, namespace } = parseObjectKey(key);
-      const apiVersion = group === '' ? version : `${group}/${version}`;
-      const now: KubeObject = { apiVersion, kind, metadata: { name, namespace } };
-      for (const listener of listeners) listener({ key, old: undefined, now });
+      for (const listener of listeners) listener(changeOf(key));
     },
   };
 }
