@@ -42,6 +42,7 @@ describe('the values', () => {
     ['networkOperator.replicas=0', /replicas/],
     ['agent.runtime=docker', /runtime/],
     ['agent.driftPolicy=ignore', /driftPolicy/],
+    ['agent.cni.allowedPlugins={../sh}', /allowedPlugins/],
     ['image.digest=sha256:12', /digest/],
     ['image.tag=1.0@sha256:12', /tag/],
     ['withdraw.timeout=soon', /timeout/],
@@ -97,6 +98,17 @@ describe('the values', () => {
     const { stdout } = await template('--set', 'agent.driftPolicy=report');
     expect(stdout).toMatch(/name: PODLOOM_DRIFT_POLICY\n\s+value: report\n/);
     expect((await template()).stdout).toMatch(/name: PODLOOM_DRIFT_POLICY\n\s+value: repair\n/);
+  });
+
+  it('tell the agent which CNI plugins may be started, and give it their folders', async () => {
+    const { stdout } = await template('--set', 'agent.cni.allowedPlugins={bridge,static}');
+    expect(stdout).toMatch(/name: PODLOOM_CNI_ALLOWED_PLUGINS\n\s+value: "bridge,static"\n/);
+    expect((await template()).stdout).toMatch(
+      /name: PODLOOM_CNI_ALLOWED_PLUGINS\n\s+value: "bridge,host-local,static"\n/,
+    );
+    for (const path of ['/opt/cni/bin', '/etc/cni/net.d'])
+      expect(stdout).toContain(`mountPath: ${path}, readOnly: true`);
+    for (const path of ['/var/lib/cni', '/var/lib/podloom']) expect(stdout).toContain(`mountPath: ${path} }`);
   });
 
   it('bring a ServiceMonitor only where asked for', async () => {
@@ -161,8 +173,16 @@ describe('the processes', () => {
       '/run/containerd',
       '/run/crio',
       '/proc/sys/net',
+      '/opt/cni/bin',
+      '/etc/cni/net.d',
+      '/var/lib/cni',
+      '/var/lib/podloom',
     ]);
-    expect(container?.volumeMounts?.filter(({ readOnly }) => !readOnly)).toMatchObject([{ name: 'sysctls' }]);
+    expect(container?.volumeMounts?.filter(({ readOnly }) => !readOnly)).toMatchObject([
+      { name: 'sysctls' },
+      { name: 'cni-state' },
+      { name: 'podloom-state' },
+    ]);
     expect(pod?.tolerations).toEqual([{ operator: 'Exists' }]);
     expect(pod?.nodeSelector).toEqual({ 'kubernetes.io/os': 'linux' });
   });
