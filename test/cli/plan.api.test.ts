@@ -58,8 +58,16 @@ it('`podloom plan` shows who may change one kind only what that brings, and says
   await eventually(async () => expect(await plan()).toMatchObject({ code: 0 }));
   const { stdout, stderr } = await plan();
   expect(stdout).toMatch(new RegExp(`^pod a on node ${w.node}\\n[^]*eth0 mtu 1400`));
-  const unseen = [...stderr.matchAll(/^not in the picture: (\w+) of namespace \S+, which you may not list$/gm)];
+  const unseen = [...stderr.matchAll(/^not in the picture: ([\w-]+) of namespace \S+, which you may not list$/gm)];
   expect(new Set(unseen.map(([, kind]) => kind))).toEqual(
-    new Set(['additionalnetworks', 'bridges', 'ippools', 'podconfigs', 'primarynetworks']),
+    new Set([
+      'additionalnetworks',
+      'bridges',
+      'ippools',
+      'network-attachment-definitions',
+      'networks',
+      'podconfigs',
+      'primarynetworks',
+    ]),
   );
 });

@@ -10,9 +10,11 @@ describe('completeWords', () => {
       [''],
       [
         'agent',
+        'attach',
         'bastion',
         'cluster',
         'completion',
+        'detach',
         'image-list',
         'labs-operator',
         'network-operator',

@@ -1,6 +1,7 @@
 /** The command tree. Each branch is a file in commands/; this file only joins them and says what holds for all. */
 import { Argument, Command, CommanderError } from 'commander';
 import manifest from '../package.json' with { type: 'json' };
+import { attachCommand, detachCommand } from './commands/attach.ts';
 import { clusterCommand } from './commands/cluster.ts';
 import { planCommand } from './commands/plan.ts';
 import {
@@ -34,6 +35,8 @@ export function program(): Command {
     .helpOption('-h, --help', 'show help; also after every command')
     .addHelpText('after', exitCodeHelp)
     .addCommand(showCommand())
+    .addCommand(attachCommand())
+    .addCommand(detachCommand())
     .addCommand(planCommand())
     .addCommand(clusterCommand())
     .addCommand(networkOperatorCommand())

@@ -1,4 +1,5 @@
 /** The door of the package. It runs in the browser: no Node built-ins behind it. */
+export { type Edit, type Named, attachTo, detachFrom } from './cni/edit.ts';
 export { linkNamesOf } from './cni/names.ts';
 export { withAddresses } from './compose/composed.ts';
 export { declaredNetworks } from './compose/declared.ts';

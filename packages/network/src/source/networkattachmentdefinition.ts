@@ -1,10 +1,10 @@
 /** NetworkAttachmentDefinition: an interface for each time that a pod names it in the annotation of the multi-network standard. */
 import { type NetworkAttachmentDefinition, networkAttachmentDefinitionKind } from '@podloom/api';
 import { configOfDefinition } from '../cni/config.ts';
+import { definitionKey } from '../cni/edit.ts';
 import { type Selection, mostElements } from '../cni/element.ts';
 import { nadAnnotation, readNadAnnotation } from '../cni/nad-annotation.ts';
 import { chooseInterfaces } from '../cni/names.ts';
-import { interfaceKey } from './key.ts';
 import { namesOf, requestsFor } from './selection.ts';
 import type { PodIdentity, SourceType } from './source.ts';
 
@@ -17,10 +17,11 @@ export const networkAttachmentDefinitionSource: SourceType<NetworkAttachmentDefi
   namedBy: (pod) => namesOf(read(pod)),
   requests: () => ({}),
   requestsIn(object, pod) {
-    // One that the pod does not name is known by its number among those of its network, which no interface can be called.
-    const keyOf = ({ namespace, name, interface: link }: Selection, nth: number): string =>
-      interfaceKey({ ...networkAttachmentDefinitionKind, namespace, name }, link ?? `:${nth}`, pod.namespace);
-    const chosen = chooseInterfaces(read(pod), keyOf, pod.linkNames ?? new Map());
+    const chosen = chooseInterfaces(
+      read(pod),
+      (selection, nth) => definitionKey(selection, nth, pod.namespace),
+      pod.linkNames ?? new Map(),
+    );
     // After those of the other annotation, whatever order the two are written in.
     return requestsFor(object, pod, chosen, { configOf: configOfDefinition, ask: asked, first: mostElements });
   },
