@@ -97,7 +97,7 @@ export function refuseOthers(list: ConfigList, allowed: ReadonlySet<string>): vo
 export function refuseUnused(list: ConfigList, { capabilities }: Pick<Attachment, 'capabilities'>): void {
   for (const [name, value] of Object.entries(capabilities)) {
     if (value === undefined || list.plugins.some((plugin) => declares(plugin, name))) continue;
-    throw refused('CapabilityMissing', `No plugin of the network ${list.name} declares the capability ${name}`);
+    throw refused('NoCapability', `No plugin of the network ${list.name} declares the capability ${name}`);
   }
 }
 
