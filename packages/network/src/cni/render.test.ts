@@ -100,7 +100,7 @@ describe('what a pod asks for', () => {
 
   it('wins over the arguments of the object, in every plugin', () => {
     const list = { plugins: [{ ...bridge, args: { cni: { a: 1, b: 1 } } }, bridge] };
-    const { config } = rendered(wishFor(list, { cniArgs: { b: 2 } }));
+    const { config } = rendered(wishFor(list, { cniArgs: { b: 2 } }), plugins('bridge'));
     expect(config['plugins']).toMatchObject([{ args: { cni: { a: 1, b: 2 } } }, { args: { cni: { b: 2 } } }]);
   });
 
@@ -117,6 +117,7 @@ describe('without a grant', () => {
   it.each([
     ['another plugin', { type: 'macvlan', master: 'eth0' }],
     ['another plugin in a list', { plugins: [bridge, { type: 'tuning' }] }],
+    ['a second bridge', { plugins: [bridge, bridge] }],
     ['a gateway on the bridge', { ...bridge, isGateway: true }],
     ['masquerading', { ...bridge, ipMasq: true }],
     ['a VLAN', { ...bridge, vlan: 7 }],

@@ -34,8 +34,8 @@ export function renderCni(
   const lacking = sharing(wish, grants) ?? incapable(wish);
   if (lacking) return lacking;
   const plugins: CniPlugin[] = [];
-  for (const plugin of wish.list.plugins) {
-    const allowed = allowedPlugin(plugin, wish, grants);
+  for (const [i, plugin] of wish.list.plugins.entries()) {
+    const allowed = allowedPlugin(plugin, i === 0, wish, grants);
     if (!allowed.plugin) return notGranted(wish, `needs a NetworkGrant (cniPlugins) for ${allowed.needsGrant}`);
     plugins.push(withArgs(allowed.plugin, wish));
   }
@@ -91,12 +91,15 @@ function incapable(wish: CniWish): CniRefusal | undefined {
 /** As written for who was granted the type, else as everybody may have it. */
 function allowedPlugin(
   plugin: CniPlugin,
+  isFirst: boolean,
   { network: { namespace } }: CniWish,
   grants: readonly NetworkGrant[] | undefined,
 ): Allowed {
   const isGranted = (type: string): boolean =>
     grants?.some(({ spec }) => spec.cniPlugins?.includes(type)) ?? type !== 'bridge';
-  return isGranted(plugin.type) ? grantedPlugin(plugin, namespace, isGranted) : plainPlugin(plugin, namespace);
+  if (isGranted(plugin.type)) return grantedPlugin(plugin, namespace, isGranted);
+  // The agent makes the bridge of the first plugin, and of no other.
+  return isFirst ? plainPlugin(plugin, namespace) : { needsGrant: `plugin ${plugin.type} after the first` };
 }
 
 /** Arguments of the pod win over those of the object, in each plugin. */
