@@ -42,7 +42,7 @@ describe.skipIf(inject('clusterName') === '')('the examples', () => {
     const folders = readdirSync(join(import.meta.dirname, '../../examples'), { withFileTypes: true })
       .filter((entry) => entry.isDirectory())
       .map(({ name }) => name);
-    expect(folders.toSorted()).toEqual(['additional-network', 'bridge', 'labs', 'mtu', 'podconfig']);
+    expect(folders.toSorted()).toEqual(['additional-network', 'bridge', 'labs', 'mtu', 'podagent', 'podconfig']);
   });
 
   it('podconfig: two networks in two unprivileged pods, which reach each other and the bridges', async () => {
@@ -173,6 +173,28 @@ describe.skipIf(inject('clusterName') === '')('the examples', () => {
     expect(await reader.next('get ippools')).toMatch(
       /172\.31\.8\.0\/24[\s\S]*fd00:31:8::\/64|fd00:31:8::\/64[\s\S]*172\.31\.8\.0\/24/,
     );
+    await reader.next('delete -f');
+    expect(reader.left).toEqual([]);
+  });
+
+  it('podagent: a network by annotation, made by a CNI plugin in a running pod, and gone with the annotation', async () => {
+    const namespace = 'cnf-data';
+    removed(namespace);
+    const reader = await readerOf('podagent');
+    const restarts = async () =>
+      (await podsOf(namespace)).map(({ status }) => status.containerStatuses?.[0]?.restartCount);
+    await reader.next('apply -f');
+    await reader.next('rollout status');
+    await reader.next('annotate pod');
+    await reader.next('--for=create');
+    await reader.next('condition=Ready');
+    expect(await reader.next('ip address show')).toMatch(/inet 10\.44\.0\.\d+\/24/);
+    await reader.next('networks-');
+    await reader.next('--for=delete');
+    expect(await reader.next('ip -o link')).not.toContain('net8d777f385d3d');
+    expect(await reader.next('podloom attach')).toMatch(/net8d777f385d3d/);
+    await reader.next('podloom detach');
+    expect(await restarts()).toEqual([0, 0]);
     await reader.next('delete -f');
     expect(reader.left).toEqual([]);
   });

@@ -49,7 +49,7 @@ export async function readerOf(example: string): Promise<Reader> {
 
   async function step(words: string): Promise<Result & { line: string }> {
     let line = lines.shift() ?? '';
-    while (/^\w+=\S+$/.test(line)) {
+    while (/^\w+=(\S+|\$\(.*\))$/.test(line)) {
       variables.push(line);
       line = lines.shift() ?? '';
     }
