@@ -66,7 +66,11 @@ it('installs every kind, leaves what others installed, and is taken over and kep
   await eventually(() => commands.kube(['create', '-f', '-'], manifest(workspace)));
   expect(await install()).toEqual([foreign]);
 
-  const off = ['--set=network.enabled=false', '--set=labs.imageList.enabled=true'];
+  const off = [
+    '--set=network.enabled=false',
+    '--set=labs.imageList.enabled=true',
+    '--set=labs.imageList.registriesSecret=registries',
+  ];
   await helm('install', 'podloom', chart, '--create-namespace', '--take-ownership', ...off);
   for (const { plural, group } of labsKinds) {
     const { metadata } = await definition(`${plural}.${group}`);

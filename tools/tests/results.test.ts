@@ -7,7 +7,7 @@ const test = (fullName: string, status: string, ...failureMessages: string[]) =>
   failureMessages,
 });
 const file = (name: string, ...assertionResults: ReturnType<typeof test>[]) => ({
-  name: `/root/${name}`,
+  name: `/tree/${name}`,
   status: assertionResults.some(({ status }) => status === 'failed') ? 'failed' : 'passed',
   message: '',
   assertionResults,
@@ -23,27 +23,27 @@ const results: Results = {
 
 describe('results of a tier', () => {
   it('tell what was skipped, by file', () => {
-    const skipped = skippedTests(results, '/root');
+    const skipped = skippedTests(results, '/tree');
     expect(skipped).toEqual({ 'a.test.ts': ['needs vlan', 'is to come'] });
     expect(countOf(skipped)).toBe(2);
-    expect(skippedTests(results, '/root', { 'a.test.ts': ['needs vlan'] })).toEqual({ 'a.test.ts': ['needs vlan'] });
+    expect(skippedTests(results, '/tree', { 'a.test.ts': ['needs vlan'] })).toEqual({ 'a.test.ts': ['needs vlan'] });
   });
 
   it('tell what failed, and of a file that could not be loaded why', () => {
-    expect(results.testResults.flatMap((one) => failuresOf(one, '/root'))).toEqual([
+    expect(results.testResults.flatMap((one) => failuresOf(one, '/tree'))).toEqual([
       'b.test.ts: breaks\n    expected 1\n    to be 2',
     ]);
-    expect(failuresOf({ ...file('c.test.ts'), status: 'failed', message: 'SyntaxError' }, '/root')).toEqual([
+    expect(failuresOf({ ...file('c.test.ts'), status: 'failed', message: 'SyntaxError' }, '/tree')).toEqual([
       'c.test.ts\n    SyntaxError',
     ]);
   });
 
   it('name the slowest files first, and no more than are asked for', () => {
     const durations = [
-      { file: '/root/quick.test.ts', ms: 20 },
-      { file: '/root/slow.test.ts', ms: 61_240 },
-      { file: '/root/middle.test.ts', ms: 1_500 },
+      { file: '/tree/quick.test.ts', ms: 20 },
+      { file: '/tree/slow.test.ts', ms: 61_240 },
+      { file: '/tree/middle.test.ts', ms: 1_500 },
     ];
-    expect(slowest(durations, '/root', 2)).toEqual(['   61.2 s  slow.test.ts', '    1.5 s  middle.test.ts']);
+    expect(slowest(durations, '/tree', 2)).toEqual(['   61.2 s  slow.test.ts', '    1.5 s  middle.test.ts']);
   });
 });

@@ -1,6 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { cidrContains, formatIp, isCidr, isIp, parseCidr, parseIp } from './ip.ts';
+import { type IpAddress, cidrContains, formatIp, isCidr, isIp, parseCidr, parseIp } from './ip.ts';
+
+/** IPv4 inside IPv6, which is refused on purpose. */
+const isMapped = ({ family, value }: IpAddress): boolean => family === 6 && value >> 32n === 0xffffn;
 
 const anyIp = fc
   .oneof(
@@ -12,8 +15,7 @@ const anyIp = fc
       value: groups.reduce<bigint>((sum, group) => sum * 65536n + group, 0n),
     })),
   )
-  // IPv4 inside IPv6, which is refused on purpose.
-  .filter(({ family, value }) => family === 4 || value >> 32n !== 0xffffn);
+  .filter((ip) => !isMapped(ip));
 
 describe('addresses', () => {
   it('come back from their text as they were', () => {
@@ -69,6 +71,8 @@ describe('ranges', () => {
       fc.property(anyIp, fc.nat(128), (ip, length) => {
         const text = `${formatIp(ip)}/${length % (ip.family === 4 ? 33 : 129)}`;
         const { first, last, family } = parseCidr(text);
+        // Of ::/80 the last address is such a one, and so in no range.
+        fc.pre([first, last].every((value) => !isMapped({ family, value })));
         const at = (value: bigint) => cidrContains(text, formatIp({ family, value }));
         expect([at(first), at(ip.value), at(last)]).toEqual([true, true, true]);
         expect(first > 0n && at(first - 1n)).toBe(false);
